@@ -100,6 +100,12 @@ var unheededOfPool = []unheeded[model.Pool]{
 	}, "a server that goes down keeps its connections until they end: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
+	{"graceful_disable_timeout", func(p *model.Pool) bool {
+		return p.GracefulDisableMin != usualPool.GracefulDisableMin && p.GracefulDisableMin != -1
+	}, "a server that is disabled keeps its connections until they end: has no effect"},
+	{"server_disable_type", func(p *model.Pool) bool {
+		return p.ServerDisableType == keepsPersistent && !bindsClients(p)
+	}, "needs persistence by cookie or header field: has no effect"},
 	{"ignore_server_port", func(p *model.Pool) bool {
 		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
 	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},

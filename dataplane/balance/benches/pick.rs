@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, hint::black_box, time::Instant};
 
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec};
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec, Ties};
 
 const SERVERS: u32 = 1_000;
 const ROUNDS: u64 = 10_000;
@@ -35,7 +35,16 @@ fn report(what: &str, algorithm: Algorithm, ratios: u32) {
         max_connections: 0,
     };
     let servers = (0..SERVERS).map(server).collect();
-    let spec = PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 1, ramp_ns: 0, slow_ns: 0 };
+    let spec = PoolSpec {
+        algorithm,
+        servers,
+        monitored: false,
+        watches: true,
+        offset: 1,
+        ramp_ns: 0,
+        slow_ns: 0,
+        ties: Ties::default(),
+    };
     let mut balancer = Balancer::new(&spec);
     let keys: Vec<_> = (0..ROUNDS).map(|number| HashKey::of(&number.to_be_bytes())).collect();
     let mut open = VecDeque::new();

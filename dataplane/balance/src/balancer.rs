@@ -82,6 +82,34 @@ pub struct PoolSpec {
     pub ramp_ns: u64,
     /// For [`Algorithm::FewestServers`]: answers that take longer are slow; 0: those that take twice as long as usual.
     pub slow_ns: u64,
+    pub ties: Ties,
+}
+
+/// What becomes of requests that are bound to a server which takes none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Ties {
+    pub when_down: WhenDown,
+    /// A disabled server still gets them.
+    pub keeps_disabled: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum WhenDown {
+    /// Another server gets them.
+    #[default]
+    Another,
+    Abort,
+    /// The server gets them nevertheless.
+    Continue,
+}
+
+/// What a request that is bound to a server gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// The server at this position.
+    Server(usize),
+    Another,
+    Nothing,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,6 +148,7 @@ pub struct Balancer {
     bytes: Mean,
     ramp_ns: u64,
     slow_ns: u64,
+    ties: Ties,
     /// The share of no server changes before.
     next_step_ns: u64,
     /// The latest turn that was taken.
@@ -170,6 +199,7 @@ impl Balancer {
             bytes: Mean::default(),
             ramp_ns: 0,
             slow_ns: 0,
+            ties: Ties::default(),
             next_step_ns: u64::MAX,
             now: 0,
             picks: SERVERS_MAX as u64,
@@ -225,7 +255,7 @@ impl Balancer {
         self.algorithm = spec.algorithm;
         self.monitored = spec.monitored;
         self.watches = spec.watches;
-        (self.ramp_ns, self.slow_ns) = (spec.ramp_ns, spec.slow_ns);
+        (self.ramp_ns, self.slow_ns, self.ties) = (spec.ramp_ns, spec.slow_ns, spec.ties);
         self.next_step_ns = if ramps { 0 } else { u64::MAX };
         self.ring = match spec.algorithm.way() {
             Way::Ring => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
@@ -267,15 +297,27 @@ impl Balancer {
 
     /// The position of a server that the request must go to, whatever the algorithm says, if the server takes requests.
     /// It counts as chosen.
-    pub fn take(&mut self, now_ns: u64, id: u32) -> Option<usize> {
-        let position = self.position(id).filter(|position| self.would_take(*position, now_ns))?;
-        self.begin(position, now_ns);
-        Some(position)
+    pub fn take(&mut self, now_ns: u64, id: u32) -> Bound {
+        let bound = self.bound(now_ns, id);
+        if let Bound::Server(position) = bound {
+            self.begin(position, now_ns);
+        }
+        bound
     }
 
-    fn would_take(&self, position: usize, now_ns: u64) -> bool {
+    /// What [`take`](Self::take) would return.
+    pub fn bound(&self, now_ns: u64, id: u32) -> Bound {
+        let Some(position) = self.position(id) else { return Bound::Another };
         let server = &self.servers[position];
-        server.eligible() && (self.needs_all || server.may_be_asked(now_ns))
+        let takes = !server.is_full()
+            && match (server.up, server.spec.enabled) {
+                (true, true) => self.needs_all || server.may_be_asked(now_ns),
+                (true, false) => self.ties.keeps_disabled,
+                (false, true) if self.ties.when_down == WhenDown::Abort => return Bound::Nothing,
+                (false, true) => self.ties.when_down == WhenDown::Continue,
+                (false, false) => false,
+            };
+        if takes { Bound::Server(position) } else { Bound::Another }
     }
 
     /// Whether a request would find another server than these, and one that is not suspect.
@@ -564,8 +606,11 @@ impl Server {
     }
 
     fn eligible(&self) -> bool {
-        let full = self.spec.max_connections > 0 && self.connections >= self.spec.max_connections;
-        self.stands() && !full
+        self.stands() && !self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.spec.max_connections > 0 && self.connections >= self.spec.max_connections
     }
 
     fn is_sound(&self) -> bool {

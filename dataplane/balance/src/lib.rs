@@ -20,7 +20,7 @@ mod ramp;
 mod ring;
 
 pub use balancer::{
-    Algorithm, Balancer, PoolSpec, SERVERS_MAX, ServerSpec,
+    Algorithm, Balancer, Bound, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown,
     preview::{Reason, Standing},
 };
 pub use group::{Group, GroupSpec, MEMBERS_MAX, MemberSpec, Sharing};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_balance::{Algorithm, Balancer, Failure, HashKey, PoolSpec, ServerSpec};
+use weir_balance::{Algorithm, Balancer, Failure, HashKey, PoolSpec, ServerSpec, Ties};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -17,7 +17,16 @@ fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
         max_connections: 0,
     };
     let servers = ratios.iter().enumerate().map(server).collect();
-    PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 3, ramp_ns: 0, slow_ns: 0 }
+    PoolSpec {
+        algorithm,
+        servers,
+        monitored: false,
+        watches: true,
+        offset: 3,
+        ramp_ns: 0,
+        slow_ns: 0,
+        ties: Ties::default(),
+    }
 }
 
 /// Servers that answer after a time that depends on how many requests they have, and what they send.

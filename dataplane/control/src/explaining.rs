@@ -120,7 +120,7 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
     }
     .into();
     answer.hash_input = match pool.hash_input {
-        HashInput::SourceAddress => v1::HashInput::SourceAddress,
+        HashInput::SourceAddress(_) => v1::HashInput::SourceAddress,
         HashInput::SourceAddressAndPort => v1::HashInput::SourceAddressAndPort,
         HashInput::Uri => v1::HashInput::Uri,
         HashInput::Header(_) => v1::HashInput::Header,

@@ -325,10 +325,9 @@ fn tell_server(
             (pool, action)
         }
     };
-    if let Some(pool) = pool {
-        tell_pick(core, now, pool, (head, client), ruled.server, told);
-    }
+    let aborts = pool.is_some_and(|pool| tell_pick(core, now, pool, (head, client), ruled.server, told));
     if told.picked.is_none()
+        && !aborts
         && let Some(backup) = action.as_ref().and_then(FailAction::backup)
         && let Some(backup) = core.snapshot.pool(backup).cloned()
     {
@@ -338,6 +337,9 @@ fn tell_server(
     }
     if told.picked.is_some() {
         return Ok(());
+    }
+    if aborts {
+        return Err(Error::BoundServerDown.into());
     }
     let local = Local::from(Error::NoServer);
     Err(match (action, head) {
@@ -351,7 +353,7 @@ fn tell_server(
     })
 }
 
-/// Tells which server of a pool would get the request.
+/// Tells which server of a pool would get the request. True: none may, because the server that it is bound to is down.
 fn tell_pick(
     core: &mut Core,
     now: Time,
@@ -359,7 +361,8 @@ fn tell_pick(
     (head, client): (Option<&RequestHead<'_>>, SocketAddr),
     ruled: Option<u32>,
     told: &mut Explanation,
-) {
+) -> bool {
+    let mut aborts = false;
     let key = balance_key(&pool, head, client);
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
     if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
@@ -371,12 +374,15 @@ fn tell_pick(
                 share_percent: balancer.share(at),
             })
             .collect();
-        told.picked = preview.map(|preview| match preview {
-            Preview::Named(position) => (position, Picked::ByPersistence),
-            Preview::Picked(position, Reason::Algorithm) => (position, Picked::ByAlgorithm),
-            Preview::Picked(position, Reason::Trial) => (position, Picked::ForTrial),
-            Preview::Picked(position, Reason::Last) => (position, Picked::AsLast),
+        aborts = preview == Some(Preview::Nothing);
+        told.picked = preview.and_then(|preview| match preview {
+            Preview::Nothing => None,
+            Preview::Named(position) => Some((position, Picked::ByPersistence)),
+            Preview::Picked(position, Reason::Algorithm) => Some((position, Picked::ByAlgorithm)),
+            Preview::Picked(position, Reason::Trial) => Some((position, Picked::ForTrial)),
+            Preview::Picked(position, Reason::Last) => Some((position, Picked::AsLast)),
         });
     }
     told.pool = Some(pool);
+    aborts
 }

@@ -49,11 +49,6 @@ impl Balancer {
         by_algorithm.map(of).or_else(|| self.next_suspect(&[]).map(|position| (position, Reason::Last)))
     }
 
-    /// What [`take`](Self::take) would return.
-    pub fn preview_of(&self, now_ns: u64, id: u32) -> Option<usize> {
-        self.position(id).filter(|position| self.would_take(*position, now_ns))
-    }
-
     pub fn standing(&self, position: usize) -> Standing {
         match self.servers.get(position) {
             None => Standing::Down,

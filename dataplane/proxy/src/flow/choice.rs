@@ -44,7 +44,10 @@ impl Proxy {
             return self.find_elsewhere(io, id, otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));
-        let named = named.and_then(|named| core.pools.take(io.now(), pool, named));
+        let named = match named {
+            Some(named) => core.pools.take(io.now(), pool, named)?,
+            None => None,
+        };
         let place = named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried));
         let Some(place) = place else { return self.find_elsewhere(io, id, otherwise) };
         if exchange.form == Form::Content {

@@ -83,6 +83,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
         Error::NoServer => (503, Cause::NoServer),
+        Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Defect => (502, Cause::Internal),
     };

@@ -108,6 +108,19 @@ fn pool_has_its_algorithm_and_what_belongs_to_it() {
 }
 
 #[test]
+fn pool_has_what_binds_its_clients() {
+    let mut plan = plan();
+    plan.pools[0].persistence_header = "X-Tenant".to_owned();
+    plan.pools[0].servers[0].header_value = "red".to_owned();
+    (plan.pools[0].when_down, plan.pools[0].keeps_disabled) = (1, true);
+    let snapshot = built(&plan, None);
+    let pool = snapshot.pool("pool-1").unwrap();
+    assert!(pool.persistence.is_some());
+    let ties = weir_balance::Ties { when_down: weir_balance::WhenDown::Abort, keeps_disabled: true };
+    assert_eq!(pool.balance.ties, ties);
+}
+
+#[test]
 fn port_of_a_server_does_not_count_where_addresses_are_hashed() {
     let keys_of = |port: u32, hash_addresses| {
         let mut plan = plan();

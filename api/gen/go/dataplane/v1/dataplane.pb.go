@@ -4321,17 +4321,21 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests per connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // per server and worker; 0: the operator sets no limit
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`               // unset: connections to servers are not encrypted
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                            // unset: the algorithm alone chooses each request's server
-	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`     // a server to which new connections fail is suspect, and skipped
-	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                       // unset: HTTP/1.1
-	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                 // unset: clients get the first response
-	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`              // statuses that are no errors of its servers, 400-599
-	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`  // a group passes the pool over while fewer are up; 0: 1
-	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`           // for FAIL_ACTION_ANSWER
-	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                      // a server that has come up gets its whole share after this time; 0: at once
-	SlowMs                  uint32                 `protobuf:"varint,661,opt,name=slow_ms,json=slowMs,proto3" json:"slow_ms,omitempty"`                      // for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
-	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"` // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`                                      // unset: connections to servers are not encrypted
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                                                   // unset: the algorithm alone chooses each request's server
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`                            // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                                              // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                                        // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                                     // statuses that are no errors of its servers, 400-599
+	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`                         // a group passes the pool over while fewer are up; 0: 1
+	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                                  // for FAIL_ACTION_ANSWER
+	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                                             // a server that has come up gets its whole share after this time; 0: at once
+	SlowMs                  uint32                 `protobuf:"varint,661,opt,name=slow_ms,json=slowMs,proto3" json:"slow_ms,omitempty"`                                             // for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
+	HashedBits              *uint32                `protobuf:"varint,663,opt,name=hashed_bits,json=hashedBits,proto3,oneof" json:"hashed_bits,omitempty"`                           // of HASH_INPUT_SOURCE_ADDRESS, only so many first bits count; unset: all
+	PersistenceHeader       string                 `protobuf:"bytes,664,opt,name=persistence_header,json=persistenceHeader,proto3" json:"persistence_header,omitempty"`             // a server is named by this header field instead of a cookie; empty: by none
+	WhenDown                WhenServerDown         `protobuf:"varint,665,opt,name=when_down,json=whenDown,proto3,enum=weir.dataplane.v1.WhenServerDown" json:"when_down,omitempty"` // the server that a client is bound to
+	KeepsDisabled           bool                   `protobuf:"varint,666,opt,name=keeps_disabled,json=keepsDisabled,proto3" json:"keeps_disabled,omitempty"`                        // clients that are bound to a disabled server still get it
+	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"`                        // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -4532,6 +4536,34 @@ func (x *Pool) GetSlowMs() uint32 {
 		return x.SlowMs
 	}
 	return 0
+}
+
+func (x *Pool) GetHashedBits() uint32 {
+	if x != nil && x.HashedBits != nil {
+		return *x.HashedBits
+	}
+	return 0
+}
+
+func (x *Pool) GetPersistenceHeader() string {
+	if x != nil {
+		return x.PersistenceHeader
+	}
+	return ""
+}
+
+func (x *Pool) GetWhenDown() WhenServerDown {
+	if x != nil {
+		return x.WhenDown
+	}
+	return WhenServerDown_WHEN_SERVER_DOWN_ANOTHER
+}
+
+func (x *Pool) GetKeepsDisabled() bool {
+	if x != nil {
+		return x.KeepsDisabled
+	}
+	return false
 }
 
 func (x *Pool) GetHashAddresses() bool {
@@ -4888,7 +4920,9 @@ type Server struct {
 	Enabled        bool                   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Hostname       string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
 	MaxConnections uint32                 `protobuf:"varint,7,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"` // the server's name in CookiePersistence, the same on every engine
+	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`                                  // the server's name in CookiePersistence, the same on every engine
+	OtherTokens    []string               `protobuf:"bytes,660,rep,name=other_tokens,json=otherTokens,proto3" json:"other_tokens,omitempty"` // by other keys: they name it, too, and no client gets them
+	HeaderValue    string                 `protobuf:"bytes,661,opt,name=header_value,json=headerValue,proto3" json:"header_value,omitempty"` // the server's name in persistence_header; empty: none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4975,6 +5009,20 @@ func (x *Server) GetMaxConnections() uint32 {
 func (x *Server) GetToken() string {
 	if x != nil {
 		return x.Token
+	}
+	return ""
+}
+
+func (x *Server) GetOtherTokens() []string {
+	if x != nil {
+		return x.OtherTokens
+	}
+	return nil
+}
+
+func (x *Server) GetHeaderValue() string {
+	if x != nil {
+		return x.HeaderValue
 	}
 	return ""
 }
@@ -6660,7 +6708,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xb2\t\n" +
+	"revocation\"\x82\v\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6692,8 +6740,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
 	"failAnswer\x12\x18\n" +
 	"\aramp_ms\x18\x94\x05 \x01(\rR\x06rampMs\x12\x18\n" +
-	"\aslow_ms\x18\x95\x05 \x01(\rR\x06slowMs\x12&\n" +
-	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddresses\"\xb0\x01\n" +
+	"\aslow_ms\x18\x95\x05 \x01(\rR\x06slowMs\x12%\n" +
+	"\vhashed_bits\x18\x97\x05 \x01(\rH\x00R\n" +
+	"hashedBits\x88\x01\x01\x12.\n" +
+	"\x12persistence_header\x18\x98\x05 \x01(\tR\x11persistenceHeader\x12?\n" +
+	"\twhen_down\x18\x99\x05 \x01(\x0e2!.weir.dataplane.v1.WhenServerDownR\bwhenDown\x12&\n" +
+	"\x0ekeeps_disabled\x18\x9a\x05 \x01(\bR\rkeepsDisabled\x12&\n" +
+	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddressesB\x0e\n" +
+	"\f_hashed_bits\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6722,7 +6776,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"serverName\x12\x1d\n" +
 	"\n" +
 	"host_check\x18\x06 \x01(\bR\thostCheck\x12!\n" +
-	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xd1\x01\n" +
+	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\x99\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -6731,7 +6785,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xa1\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\x12\"\n" +
+	"\fother_tokens\x18\x94\x05 \x03(\tR\votherTokens\x12\"\n" +
+	"\fheader_value\x18\x95\x05 \x01(\tR\vheaderValue\"\xa1\x02\n" +
 	"\aRecords\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
@@ -7033,6 +7089,7 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*TextMatch)(nil),              // 86: weir.dataplane.v1.TextMatch
 	(*Revocation)(nil),             // 87: weir.dataplane.v1.Revocation
 	(*FailAnswer)(nil),             // 88: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 89: weir.dataplane.v1.WhenServerDown
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7122,32 +7179,33 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	54,  // 84: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
 	55,  // 85: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
 	88,  // 86: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	55,  // 87: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 88: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	61,  // 89: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	62,  // 90: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	63,  // 91: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	66,  // 92: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	72,  // 93: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	73,  // 94: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	71,  // 95: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	69,  // 96: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	70,  // 97: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	67,  // 98: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	68,  // 99: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	71,  // 100: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 101: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	70,  // 102: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	70,  // 103: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 104: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	70,  // 105: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	70,  // 106: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 107: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	89,  // 87: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	55,  // 88: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 89: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	61,  // 90: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	62,  // 91: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63,  // 92: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	66,  // 93: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	72,  // 94: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	73,  // 95: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	71,  // 96: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	69,  // 97: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	70,  // 98: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 99: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	68,  // 100: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	71,  // 101: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 102: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	70,  // 103: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	70,  // 104: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 105: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	70,  // 106: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	70,  // 107: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 108: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7179,6 +7237,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Records)(nil),
 		(*FromDataplane_Explanation)(nil),
 	}
+	file_dataplane_v1_dataplane_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -82,6 +82,56 @@ func (Eligibility) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{0}
 }
 
+// What becomes of a request for a server that its client is bound to, if health monitors say that it is down.
+type WhenServerDown int32
+
+const (
+	WhenServerDown_WHEN_SERVER_DOWN_ANOTHER  WhenServerDown = 0
+	WhenServerDown_WHEN_SERVER_DOWN_ABORT    WhenServerDown = 1 // the client's connection ends
+	WhenServerDown_WHEN_SERVER_DOWN_CONTINUE WhenServerDown = 2 // the server gets it nevertheless
+)
+
+// Enum value maps for WhenServerDown.
+var (
+	WhenServerDown_name = map[int32]string{
+		0: "WHEN_SERVER_DOWN_ANOTHER",
+		1: "WHEN_SERVER_DOWN_ABORT",
+		2: "WHEN_SERVER_DOWN_CONTINUE",
+	}
+	WhenServerDown_value = map[string]int32{
+		"WHEN_SERVER_DOWN_ANOTHER":  0,
+		"WHEN_SERVER_DOWN_ABORT":    1,
+		"WHEN_SERVER_DOWN_CONTINUE": 2,
+	}
+)
+
+func (x WhenServerDown) Enum() *WhenServerDown {
+	p := new(WhenServerDown)
+	*p = x
+	return p
+}
+
+func (x WhenServerDown) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WhenServerDown) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_groups_proto_enumTypes[1].Descriptor()
+}
+
+func (WhenServerDown) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_groups_proto_enumTypes[1]
+}
+
+func (x WhenServerDown) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WhenServerDown.Descriptor instead.
+func (WhenServerDown) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{1}
+}
+
 // Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 type PoolGroup struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -90,6 +140,7 @@ type PoolGroup struct {
 	Members         []*GroupMember         `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
 	MinServers      uint32                 `protobuf:"varint,4,opt,name=min_servers,json=minServers,proto3" json:"min_servers,omitempty"`                  // a priority with fewer servers up is passed over, if another one has enough; 0: 1
 	ByClientAddress bool                   `protobuf:"varint,5,opt,name=by_client_address,json=byClientAddress,proto3" json:"by_client_address,omitempty"` // a client's address decides between the pools of a priority, not their turns
+	AddressBits     *uint32                `protobuf:"varint,660,opt,name=address_bits,json=addressBits,proto3,oneof" json:"address_bits,omitempty"`       // only so many first bits of an address count; unset: all
 	FailAnswer      *FailAnswer            `protobuf:"bytes,6,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                   // before that of its pools; unset: theirs counts
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -158,6 +209,13 @@ func (x *PoolGroup) GetByClientAddress() bool {
 		return x.ByClientAddress
 	}
 	return false
+}
+
+func (x *PoolGroup) GetAddressBits() uint32 {
+	if x != nil && x.AddressBits != nil {
+		return *x.AddressBits
+	}
+	return 0
 }
 
 func (x *PoolGroup) GetFailAnswer() *FailAnswer {
@@ -568,16 +626,18 @@ var File_dataplane_v1_groups_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"\x19dataplane/v1/groups.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xfa\x01\n" +
+	"\x19dataplane/v1/groups.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xb4\x02\n" +
 	"\tPoolGroup\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
 	"\amembers\x18\x03 \x03(\v2\x1e.weir.dataplane.v1.GroupMemberR\amembers\x12\x1f\n" +
 	"\vmin_servers\x18\x04 \x01(\rR\n" +
 	"minServers\x12*\n" +
-	"\x11by_client_address\x18\x05 \x01(\bR\x0fbyClientAddress\x12>\n" +
+	"\x11by_client_address\x18\x05 \x01(\bR\x0fbyClientAddress\x12'\n" +
+	"\faddress_bits\x18\x94\x05 \x01(\rH\x00R\vaddressBits\x88\x01\x01\x12>\n" +
 	"\vfail_answer\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
-	"failAnswer\"\\\n" +
+	"failAnswerB\x0f\n" +
+	"\r_address_bits\"\\\n" +
 	"\vGroupMember\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
@@ -612,7 +672,11 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\x14ELIGIBILITY_DISABLED\x10\x02\x12\x14\n" +
 	"\x10ELIGIBILITY_DOWN\x10\x03\x12\x14\n" +
 	"\x10ELIGIBILITY_FULL\x10\x04\x12\x17\n" +
-	"\x13ELIGIBILITY_SUSPECT\x10\x05B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x13ELIGIBILITY_SUSPECT\x10\x05*i\n" +
+	"\x0eWhenServerDown\x12\x1c\n" +
+	"\x18WHEN_SERVER_DOWN_ANOTHER\x10\x00\x12\x1a\n" +
+	"\x16WHEN_SERVER_DOWN_ABORT\x10\x01\x12\x1d\n" +
+	"\x19WHEN_SERVER_DOWN_CONTINUE\x10\x02B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_groups_proto_rawDescOnce sync.Once
@@ -626,29 +690,30 @@ func file_dataplane_v1_groups_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_groups_proto_rawDescData
 }
 
-var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_dataplane_v1_groups_proto_goTypes = []any{
 	(Eligibility)(0),         // 0: weir.dataplane.v1.Eligibility
-	(*PoolGroup)(nil),        // 1: weir.dataplane.v1.PoolGroup
-	(*GroupMember)(nil),      // 2: weir.dataplane.v1.GroupMember
-	(*FailAnswer)(nil),       // 3: weir.dataplane.v1.FailAnswer
-	(*ErrorPageProfile)(nil), // 4: weir.dataplane.v1.ErrorPageProfile
-	(*ErrorPage)(nil),        // 5: weir.dataplane.v1.ErrorPage
-	(*Standing)(nil),         // 6: weir.dataplane.v1.Standing
-	(*Close)(nil),            // 7: weir.dataplane.v1.Close
-	(*LocalResponse)(nil),    // 8: weir.dataplane.v1.LocalResponse
-	(*HttpRedirect)(nil),     // 9: weir.dataplane.v1.HttpRedirect
-	(*NumberMatch)(nil),      // 10: weir.dataplane.v1.NumberMatch
+	(WhenServerDown)(0),      // 1: weir.dataplane.v1.WhenServerDown
+	(*PoolGroup)(nil),        // 2: weir.dataplane.v1.PoolGroup
+	(*GroupMember)(nil),      // 3: weir.dataplane.v1.GroupMember
+	(*FailAnswer)(nil),       // 4: weir.dataplane.v1.FailAnswer
+	(*ErrorPageProfile)(nil), // 5: weir.dataplane.v1.ErrorPageProfile
+	(*ErrorPage)(nil),        // 6: weir.dataplane.v1.ErrorPage
+	(*Standing)(nil),         // 7: weir.dataplane.v1.Standing
+	(*Close)(nil),            // 8: weir.dataplane.v1.Close
+	(*LocalResponse)(nil),    // 9: weir.dataplane.v1.LocalResponse
+	(*HttpRedirect)(nil),     // 10: weir.dataplane.v1.HttpRedirect
+	(*NumberMatch)(nil),      // 11: weir.dataplane.v1.NumberMatch
 }
 var file_dataplane_v1_groups_proto_depIdxs = []int32{
-	2,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
-	3,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	7,  // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
-	8,  // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
-	9,  // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	5,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
-	10, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
+	3,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
+	4,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	8,  // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
+	9,  // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
+	10, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	6,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
+	11, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
 	0,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
@@ -663,6 +728,7 @@ func file_dataplane_v1_groups_proto_init() {
 		return
 	}
 	file_dataplane_v1_rules_proto_init()
+	file_dataplane_v1_groups_proto_msgTypes[0].OneofWrappers = []any{}
 	file_dataplane_v1_groups_proto_msgTypes[2].OneofWrappers = []any{
 		(*FailAnswer_Close)(nil),
 		(*FailAnswer_Response)(nil),
@@ -674,7 +740,7 @@ func file_dataplane_v1_groups_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_groups_proto_rawDesc), len(file_dataplane_v1_groups_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
