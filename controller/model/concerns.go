@@ -55,6 +55,13 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"errorpagebody", body.UUID})
 		}
 	}
+	if policy := vs.SSOPolicy; policy != nil {
+		parts = append(parts, subject{"ssopolicy", policy.UUID})
+		if auth := policy.Default; auth != nil {
+			parts = append(parts, subject{"authprofile", auth.UUID})
+			add(&parts, "jwtserverprofile", auth.Issuer, func(p *kinds.JWTServerProfile) string { return p.UUID })
+		}
+	}
 	for _, group := range vs.Groups() {
 		parts = append(parts, subject{"poolgroup", group.UUID})
 		add(&parts, "prioritylabels", group.Labels, func(l *kinds.PriorityLabels) string { return l.UUID })

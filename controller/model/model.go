@@ -46,6 +46,7 @@ type VirtualService struct {
 	Policies           []*HTTPPolicySet // in their order
 	NetworkPolicy      *NetworkPolicy   // nil: everybody may connect
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
+	SSOPolicy          *SSOPolicy       // nil: requests need no token
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 

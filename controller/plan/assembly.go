@@ -274,20 +274,21 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 }
 
 // engines is the number of engines that share out the limits of a virtual service; 0: there is nothing to share out.
+// Those that drain count, too: they still have clients.
 func (s *share) engines() uint32 {
 	if !s.draft.limitsAll {
 		return 0
 	}
-	serving := uint32(0)
+	admitting := uint32(0)
 	for _, seat := range s.assignment.Seats {
-		if seat.Duty() == place.Serve {
-			serving++
+		if seat.Duty() != place.NoDuty {
+			admitting++
 		}
 	}
-	if serving == 1 {
+	if admitting == 1 {
 		return 0
 	}
-	return serving
+	return admitting
 }
 
 // drop removes a share, and the resources that no other share brings. A resource is the same in all shares that bring

@@ -26,11 +26,19 @@ func addPoolRules(d *draft) {
 	}
 	for at, set := range d.vs.L4Sets {
 		for _, placed := range set.Rules() {
-			d.addL4Rule(set, placed, fmt.Sprintf("l4_policies[%d]", at))
+			d.addL4Rule(set, placed, fmt.Sprintf("l4_policies[%d]", d.vs.L4PolicyOrder()[at]))
 		}
 		d.parts = append(d.parts, addressGroups(set.AddressGroups)...)
 	}
+	if made := len(d.service.PoolRules); made > poolRulesMax {
+		d.report.block(d.subject, "l4_policies",
+			"their rules and service_pool_select make %d rules, and engines try at "+
+				"most %d, one after the other", made, poolRulesMax)
+	}
 }
+
+// poolRulesMax is what an engine takes of one virtual service.
+const poolRulesMax = 1024
 
 func (d *draft) addPortPool(field string, selector *kinds.ServicePoolSelector) {
 	if why := d.notAt(selector); why != "" {
@@ -60,21 +68,20 @@ func (d *draft) notAt(selector *kinds.ServicePoolSelector) string {
 	return ""
 }
 
-// addL4Rule adds a rule whose parts are alternatives. The protocol is that of the virtual service: of its rules, it
-// leaves one that always matches, or one without that part.
+// addL4Rule adds a rule, if the virtual service has its protocol. Of its other parts, clients have to fit one.
 func (d *draft) addL4Rule(set *model.L4PolicySet, placed kinds.Placed[kinds.L4Rule], field string) {
 	rule := placed.Rule
 	made := &dataplanev1.PoolRule{Name: set.Name + "/" + rule.Name, Field: field}
-	if match := rule.Match; match != nil && (match.ClientIP != nil || match.Port != nil || match.Protocol != nil) {
-		made.Match = &dataplanev1.ConnectionMatch{Client: addressMatch(match.ClientIP, set.AddressGroups, &d.report)}
+	if match := rule.Match; match != nil {
+		if match.Protocol != nil && !d.speaks(match.Protocol) {
+			return // it matches no client of this virtual service
+		}
+		if match.ClientIP != nil || match.Port != nil {
+			made.Match = &dataplanev1.ConnectionMatch{
+				Client: addressMatch(match.ClientIP, set.AddressGroups, &d.report)}
+		}
 		if match.Port != nil {
 			made.Match.ListenerPort = portMatch(match.Port.Criteria, match.Port.Ports, match.Port.Ranges)
-		}
-		switch {
-		case match.Protocol != nil && d.speaks(match.Protocol):
-			made.Match = nil
-		case match.ClientIP == nil && match.Port == nil:
-			return // it matches no client of this virtual service
 		}
 	}
 	chosen := rule.Action.SelectPool

@@ -25,12 +25,12 @@ func TestEnginesKnowWithHowManyTheyShareALimitOfAllClients(t *testing.T) {
 	}
 	const guarded = `"network_security_policy_ref": "/api/networksecuritypolicy?name=house"`
 	for said, want := range map[string]uint32{
-		`"requests_rate_limit": ` + limit:    2,
-		`"connections_rate_limit": ` + limit: 2,
+		`"requests_rate_limit": ` + limit:    3,
+		`"connections_rate_limit": ` + limit: 3,
 		`"max_cps_per_client": 10`:           0,
-		rules("false") + "|" + uses:          2,
+		rules("false") + "|" + uses:          3,
 		rules("true") + "|" + uses:           0,
-		network(`RATE_LIMIT", "rl_param": {"max_rate": 5, "burst_size": 5}, "created_by": "`) + "|" + guarded: 2,
+		network(`RATE_LIMIT", "rl_param": {"max_rate": 5, "burst_size": 5}, "created_by": "`) + "|" + guarded: 3,
 		network("DENY") + "|" + guarded: 0,
 		`"description": "no limit"`:     0,
 	} {

@@ -78,6 +78,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
 	d.parts = append(d.parts, authorities...)
+	d.service.Tokens = tokenRules(d.subject, vs, &d.report)
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
 	}
@@ -250,6 +251,11 @@ func secure(
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)
 		parts = append(parts, certificate(from))
+		if from.MustStaple() && !from.EnableOCSPStapling {
+			report.warn(about("sslkeyandcertificate", from.Identity, from.Named),
+				"enable_ocsp_stapling", "is false, and "+
+					"the certificate says that clients must not accept it without a stapled answer (RFC 7633)")
+		}
 	}
 	return parts
 }

@@ -244,7 +244,7 @@ func (s *survey) sample(field []string) any {
 
 // saidByCertificate are fields that the controller computes, whatever the client sends.
 var saidByCertificate = regexp.MustCompile(
-	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$|^/api/pkiprofile/\S+ crls\..*$`)
+	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm|ocsp_error_status|ocsp_resp\S*)$|^/api/pkiprofile/\S+ crls\..*$`)
 
 // try sends the smallest object with one more field, which put adds. If the object is refused, try sends each part of
 // the field by itself.
@@ -352,6 +352,9 @@ func lay(object, over schema.Object) {
 	}
 }
 
+// ed25519Keys are those of RFC 8037 appendix A.2.
+const ed25519Keys = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+
 // smallest returns the smallest valid object of a kind.
 func (s *survey) smallest(kind *schema.Kind) schema.Object {
 	body := schema.Object{"name": "least"}
@@ -373,6 +376,15 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 			"remove_accept_encoding_header": true}}
 	case "errorpagebody":
 		body["error_page_body"] = "away"
+	case "jwtserverprofile":
+		body["jwks_keys"] = ed25519Keys
+	case "authprofile":
+		issuer := s.want(http.StatusCreated, "POST", "/api/jwtserverprofile",
+			schema.Object{"name": "issuer", "jwks_keys": ed25519Keys})
+		body["type"], body["jwt_profile_ref"] = "AUTH_PROFILE_JWT", "/api/jwtserverprofile/"+issuer["uuid"].(string)
+	case "ssopolicy":
+		body["type"] = "SSO_TYPE_JWT"
+		body["authentication_policy"] = schema.Object{"default_auth_profile_ref": s.existing["authprofile"]}
 	case "healthmonitor":
 		body["type"] = "HEALTH_MONITOR_TCP"
 	case "applicationpersistenceprofile":

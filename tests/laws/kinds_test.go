@@ -41,11 +41,11 @@ var mayNameKinds = map[string][]string{
 		"sslkeyandcertificate", "vrfcontext",
 		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
 		"httppolicyset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
-		"l4policyset"}, // of what virtual services are made
+		"l4policyset", "ssopolicy", "authprofile", "jwtserverprofile"}, // of what virtual services are made
 	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup",
 		"applicationprofile",
 		"analyticsprofile",
-		"networkprofile", "sslprofile",
+		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
@@ -61,9 +61,10 @@ var mayNameKinds = map[string][]string{
 	// the administrator; of what there are reports
 	"controller": {"alert", "alertconfig", "analyticsprofile", "user", "virtualservice", "pool",
 		"serviceengine", "tenant"},
-	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
-	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
-	"controller/metrics": {"pool", "tenant"},                                    // labels of series
+	"controller/revocation": {"sslkeyandcertificate", "pkiprofile", "tenant"},      // about what is fetched
+	"controller/intake":     {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
+	"controller/series":     {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
+	"controller/metrics":    {"pool", "tenant"},                                    // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
 		"role",  // of an engine for a virtual service
 		"alert", // of TLS, which is none of them

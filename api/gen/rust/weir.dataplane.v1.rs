@@ -791,12 +791,92 @@ pub struct ClientCertificates {
     #[prost(message, repeated, tag = "5")]
     pub headers: ::prost::alloc::vec::Vec<ClientCertificateHeader>,
 }
+/// The signed tokens that requests must bring (RFC 7519). Whoever brings no good one gets the status 401.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TokenRules {
+    #[prost(message, repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<TokenKey>,
+    /// empty: any that has one of the keys
+    #[prost(string, tag = "2")]
+    pub issuer: ::prost::alloc::string::String,
+    /// not empty
+    #[prost(string, tag = "3")]
+    pub audience: ::prost::alloc::string::String,
+    /// the parameter of the query with the token; empty: it is in the field Authorization
+    #[prost(string, tag = "4")]
+    pub query_name: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TokenKey {
+    /// kid
+    #[prost(string, optional, tag = "1")]
+    pub id: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(enumeration = "TokenAlgorithm", tag = "2")]
+    pub algorithm: i32,
+    #[prost(bytes = "vec", tag = "3")]
+    pub spki_der: ::prost::alloc::vec::Vec<u8>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClientCertificateHeader {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(enumeration = "HeaderVariable", tag = "2")]
     pub variable: i32,
+}
+/// RFC 7518 §3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TokenAlgorithm {
+    Unspecified = 0,
+    Rs256 = 1,
+    Rs384 = 2,
+    Rs512 = 3,
+    Ps256 = 4,
+    Ps384 = 5,
+    Ps512 = 6,
+    Es256 = 7,
+    Es384 = 8,
+    Es512 = 9,
+    /// Ed25519
+    Eddsa = 10,
+}
+impl TokenAlgorithm {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TOKEN_ALGORITHM_UNSPECIFIED",
+            Self::Rs256 => "TOKEN_ALGORITHM_RS256",
+            Self::Rs384 => "TOKEN_ALGORITHM_RS384",
+            Self::Rs512 => "TOKEN_ALGORITHM_RS512",
+            Self::Ps256 => "TOKEN_ALGORITHM_PS256",
+            Self::Ps384 => "TOKEN_ALGORITHM_PS384",
+            Self::Ps512 => "TOKEN_ALGORITHM_PS512",
+            Self::Es256 => "TOKEN_ALGORITHM_ES256",
+            Self::Es384 => "TOKEN_ALGORITHM_ES384",
+            Self::Es512 => "TOKEN_ALGORITHM_ES512",
+            Self::Eddsa => "TOKEN_ALGORITHM_EDDSA",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TOKEN_ALGORITHM_UNSPECIFIED" => Some(Self::Unspecified),
+            "TOKEN_ALGORITHM_RS256" => Some(Self::Rs256),
+            "TOKEN_ALGORITHM_RS384" => Some(Self::Rs384),
+            "TOKEN_ALGORITHM_RS512" => Some(Self::Rs512),
+            "TOKEN_ALGORITHM_PS256" => Some(Self::Ps256),
+            "TOKEN_ALGORITHM_PS384" => Some(Self::Ps384),
+            "TOKEN_ALGORITHM_PS512" => Some(Self::Ps512),
+            "TOKEN_ALGORITHM_ES256" => Some(Self::Es256),
+            "TOKEN_ALGORITHM_ES384" => Some(Self::Es384),
+            "TOKEN_ALGORITHM_ES512" => Some(Self::Es512),
+            "TOKEN_ALGORITHM_EDDSA" => Some(Self::Eddsa),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1249,6 +1329,9 @@ pub struct VirtualService {
     /// unset: clients are not asked for any
     #[prost(message, optional, tag = "760")]
     pub client_certificates: ::core::option::Option<ClientCertificates>,
+    /// needs http; unset: requests need no token
+    #[prost(message, optional, tag = "765")]
+    pub tokens: ::core::option::Option<TokenRules>,
     /// needs http; they come before the rules, in this order
     #[prost(message, repeated, tag = "610")]
     pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
@@ -1589,6 +1672,18 @@ pub struct Certificate {
     pub chain_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
+    /// unset: nothing is stapled
+    #[prost(message, optional, tag = "764")]
+    pub ocsp_answer: ::core::option::Option<OcspAnswer>,
+}
+/// What the authority of a certificate says about it (RFC 6960), verified.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OcspAnswer {
+    #[prost(bytes = "vec", tag = "1")]
+    pub der: ::prost::alloc::vec::Vec<u8>,
+    /// not stapled from then on
+    #[prost(uint64, tag = "2")]
+    pub until_unix_s: u64,
 }
 /// The authorities that may sign the certificates of servers and of clients.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -55,6 +55,9 @@ type VirtualService struct {
 	SSLSessionCacheAvgSize  uint32   `json:"ssl_sess_cache_avg_size" min:"1024" max:"1048576" default:"1024"`
 	AllowInvalidCertificate bool     `json:"allow_invalid_client_cert" default:"false"`
 
+	SSOPolicyRef string     `json:"sso_policy_ref" ref:"ssopolicy"`
+	JWT          *JWTConfig `json:"jwt_config"`
+
 	FlowDist              string   `json:"flow_dist" enum:"FlowDist" default:"LOAD_AWARE"`
 	FlowLabelType         string   `json:"flow_label_type" enum:"FlowLabelType" default:"NO_LABEL"`
 	ScaleoutECMP          bool     `json:"scaleout_ecmp" default:"false"`
@@ -112,8 +115,8 @@ func init() {
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
 			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
 			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
-			schema.Closes("engines do not authenticate clients yet",
-				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
+			schema.Closes("engines authenticate clients by tokens only yet",
+				"saml_sp_config oauth_vs_config ldap_vs_config"),
 			schema.Closes("engines do not protect against forged requests yet", "csrf_policy_ref"),
 			schema.Closes("engines do not detect bots yet", "bot_policy_ref"),
 			schema.Closes("engines do not send requests to other services for inspection yet",
@@ -228,6 +231,9 @@ func fillVirtualService(o schema.Object) {
 
 func (vs *VirtualService) Validate() *schema.FieldError {
 	if problem := vs.checkHosting(); problem != nil {
+		return problem
+	}
+	if problem := vs.JWT.check(); problem != nil {
 		return problem
 	}
 	if !vs.IsChild() {

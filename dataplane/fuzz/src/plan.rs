@@ -73,7 +73,10 @@ fn check_contents(plan: &Plan, snapshot: &Snapshot) -> HashSet<u32> {
         assert!(group.pools.iter().map(|pool| pool.id).eq(ids));
         assert!(group.pools.iter().all(|pool| snapshot.pool(&pool.uuid).is_some_and(|its| Arc::ptr_eq(its, pool))));
     }
-    assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
+    assert_eq!(
+        snapshot.listeners().count(),
+        plan.virtual_services.iter().map(|service| service.listeners.len()).sum::<usize>()
+    );
     for (at, listener) in snapshot.listeners() {
         assert!(at.address.port() > 0);
         assert!(!listener.tls || listener.service.tls.is_some());

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
+use weir_jwt::Verified;
 use weir_policy::Date;
 use weir_rate::Place;
 use weir_rules::{Arriving, Scratch};
@@ -44,6 +45,8 @@ pub(crate) struct Core {
     pub fields: FieldTable,
     /// For the rules that are tried on a request.
     pub rules: Scratch,
+    /// Tokens of clients.
+    pub verified: Verified,
     /// The date in this batch.
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
@@ -90,6 +93,7 @@ impl Core {
             accepted: 0,
             fields: FieldTable::new(),
             rules: Scratch::default(),
+            verified: Verified::default(),
             date: Date::at(0),
             scratch: Vec::new(),
             opened: Vec::new(),

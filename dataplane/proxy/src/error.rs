@@ -27,6 +27,8 @@ pub enum Error {
     },
     /// A request has a field that only the engine writes.
     ForgedField,
+    /// A request brings no good token, and needs one.
+    Token(weir_jwt::Fault),
     /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,

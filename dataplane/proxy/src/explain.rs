@@ -7,6 +7,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
+use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::Moment;
 use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
@@ -24,6 +25,7 @@ use crate::{
         hello,
         hosted::{Came, lacks_pool},
         identity::{check_fields, is_plain_for},
+        token,
     },
     core::Core,
     error::Error,
@@ -216,8 +218,16 @@ fn tell_request(
             let from =
                 Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
             let version = HttpVersion::Http11;
-            let judged =
-                policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
+            let mut token = Ok(());
+            let mut admits = || {
+                if let Some(tokens) = &policies.tokens {
+                    // Nothing is remembered of a question.
+                    token = token::check(tokens, head, core.date.unix_s(), &mut Verified::default());
+                }
+                token.is_ok()
+            };
+            let asked = Asked { head, version, from };
+            let judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);
@@ -227,6 +237,10 @@ fn tell_request(
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
             };
             decided(judged)?;
+            if let Err(fault) = token {
+                redirected(http, head, &facts)?;
+                return Err(Error::Token(fault).into());
+            }
             ruled
         }
     };

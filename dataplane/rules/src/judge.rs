@@ -94,8 +94,15 @@ impl Policies {
         &self.limits
     }
 
-    /// Tries the limits, then the security rules of all sets, then their request rules.
-    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch, at: Moment) -> Judged<'p> {
+    /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
+    /// to them. Without that it fails.
+    pub fn judge<'p>(
+        &'p self,
+        asked: &Asked<'_>,
+        scratch: &mut Scratch,
+        at: Moment,
+        admits: &mut dyn FnMut() -> bool,
+    ) -> Judged<'p> {
         let (view, found) = scratch.view(asked, &self.needs);
         let mut judged = Judged {
             verdict: Verdict::Pass,
@@ -111,8 +118,13 @@ impl Policies {
             due: Vec::new(),
             failing: Vec::new(),
         };
-        self.try_all(&mut judged, &view, found, at);
-        if judged.is_failure() {
+        let mut is_admitted = true;
+        let mut admits = || {
+            is_admitted = admits();
+            is_admitted
+        };
+        self.try_all(&mut judged, (&view, found), at, &mut admits);
+        if judged.is_failure() || !is_admitted {
             self.count_failed(&judged.failing, at);
         }
         judged
@@ -126,7 +138,13 @@ impl Policies {
         }
     }
 
-    fn try_all<'p>(&'p self, judged: &mut Judged<'p>, view: &View<'_>, found: &mut Vec<u32>, at: Moment) {
+    fn try_all<'p>(
+        &'p self,
+        judged: &mut Judged<'p>,
+        (view, found): (&View<'_>, &mut Vec<u32>),
+        at: Moment,
+        admits: &mut dyn FnMut() -> bool,
+    ) {
         for rate in &self.limits {
             if judged.limit(self.tally.as_deref(), view, rate, &[], at).is_break() {
                 return;
@@ -138,7 +156,7 @@ impl Policies {
                 break;
             }
         }
-        if !matches!(judged.verdict, Verdict::Pass) {
+        if !matches!(judged.verdict, Verdict::Pass) || !admits() {
             return;
         }
         for (at, set) in self.sets.iter().enumerate() {

@@ -32,6 +32,7 @@ use crate::{
     pool_rules::{self, PoolRuleReader},
     role::{self, Wish},
     tls::{self, KeptTls, Wanted},
+    tokens,
     transport::TransportAddress,
     udp::{self, Udp},
 };
@@ -364,7 +365,8 @@ impl ServiceReader<'_> {
     ) -> Option<Parts> {
         const FIELD: &str = "http_policies";
         let limits = policies::read_limits(subject(source), source, findings)?;
-        let mut parts = Parts { limits, identity, ..Parts::default() };
+        let tokens = tokens::read(subject(source), source, findings).ok()?;
+        let mut parts = Parts { limits, identity, tokens, ..Parts::default() };
         if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
             findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
             return None;

@@ -89,7 +89,7 @@ impl Client {
                             io,
                             self,
                             self.connection.conn(),
-                            (core.date.line(), &mut core.rules, &mut core.pools),
+                            (core.date.line(), &mut core.rules, &mut core.pools, &mut core.verified),
                             exchanges,
                         ),
                         request.len,

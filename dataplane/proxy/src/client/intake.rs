@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_snapshot::{Identity, Pool, VirtualService};
@@ -22,6 +23,7 @@ use crate::{
         answer::Answer,
         identity,
         ruled::{self, Asker, Ruled, Why},
+        token,
     },
     core::Core,
     error::Error,
@@ -94,7 +96,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch, pools): (&[u8], &mut Scratch, &mut Pools),
+        (date, scratch, pools, verified): (&[u8], &mut Scratch, &mut Pools, &mut Verified),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -103,7 +105,7 @@ impl Received<'_> {
         }
         match self.service.is_steered {
             false => self.go_on(io, (client, conn), date, exchanges, None),
-            true => self.take_steered(io, client, conn, (scratch, pools, date), exchanges),
+            true => self.take_steered(io, client, conn, (scratch, pools, date, verified), exchanges),
         }
     }
 
@@ -115,7 +117,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (scratch, pools, date): (&mut Scratch, &mut Pools, &[u8]),
+        (scratch, pools, date, verified): (&mut Scratch, &mut Pools, &[u8], &mut Verified),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let service = self.service;
@@ -128,9 +130,19 @@ impl Received<'_> {
                 Some(Err(next)) => return *next,
             };
             let shown = (client, certificate.as_deref());
-            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
+            let (mut token, clock) = (Ok(()), &*io);
+            let mut admits = || {
+                if let Some(tokens) = &policies.tokens {
+                    token = token::check(tokens, self.head, clock.unix_us() / 1_000_000, verified);
+                }
+                token.is_ok()
+            };
+            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()), &mut admits);
             if let Some(next) = self.ended(io, client, &judged, date) {
                 return next;
+            }
+            if let Err(fault) = token {
+                return self.redirected(io, client, date).unwrap_or(Next::refused(Error::Token(fault), self.head));
             }
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
@@ -158,15 +170,22 @@ impl Received<'_> {
         identity: &Identity,
         date: &[u8],
     ) -> Result<Option<Arc<ClientCertificate>>, Box<Next>> {
-        let (http, head, facts) = (self.service.http(), self.head, &client.facts);
+        let (head, facts) = (self.head, &client.facts);
         if identity::is_plain_for(identity, facts)
-            && let Some(redirect) = http.and_then(|http| http.redirect_to_https(head, facts))
+            && let Some(redirected) = self.redirected(io, client, date)
         {
-            let size = (redirect.status(), redirect.bytes_max());
-            return Err(Box::new(self.answer(io, client, size, date, |out| redirect.write(date, out))));
+            return Err(Box::new(redirected));
         }
         let now_unix_s = io.unix_us() / 1_000_000;
         identity::identify(identity, client, head, now_unix_s).map_err(|error| Box::new(Next::refused(error, head)))
+    }
+
+    /// Where a request without TLS is to be redirected.
+    #[cold]
+    fn redirected<I: Io>(&self, io: &mut I, client: &Client, date: &[u8]) -> Option<Next> {
+        let redirect = self.service.http()?.redirect_to_https(self.head, &client.facts)?;
+        let size = (redirect.status(), redirect.bytes_max());
+        Some(self.answer(io, client, size, date, |out| redirect.write(date, out)))
     }
 
     /// Inline, so that a request without rules pays for none.
@@ -275,7 +294,7 @@ impl Received<'_> {
                 let (response, location) = own.as_ref().map_or((*response, &b""[..]), |(own, at)| (own, at.as_bytes()));
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response, Why { location, failure: None, beyond });
+                let answer = asker.answer(io, response, Why { location, beyond, ..Why::default() });
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),

@@ -17,6 +17,7 @@ mod round_trip;
 pub(crate) mod ruled;
 mod seen;
 pub(crate) mod span;
+pub(crate) mod token;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -41,7 +41,8 @@ impl Client {
     }
 }
 
-/// Tries the rules of a virtual service. `certificate`: of the client, if it is good.
+/// Tries the rules of a virtual service. `certificate`: of the client, if it is good. `admits` is asked between security
+/// rules and request rules.
 #[cold]
 #[inline(never)]
 pub(super) fn judge<'s>(
@@ -50,6 +51,7 @@ pub(super) fn judge<'s>(
     is_stream: bool,
     (client, certificate): (&Client, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
+    admits: &mut dyn FnMut() -> bool,
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
         (true, _) => HttpVersion::Http2,
@@ -57,7 +59,7 @@ pub(super) fn judge<'s>(
         (false, Version::Http11) => HttpVersion::Http11,
     };
     let asked = Asked { head, version, from: client.origin(certificate) };
-    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos));
+    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
@@ -145,6 +147,8 @@ pub(crate) struct Why<'w> {
     pub location: &'w [u8],
     /// The failure that this answers.
     pub failure: Option<Cause>,
+    /// How the client could be known (RFC 9110 §11.6.1).
+    pub challenge: Option<String>,
     pub beyond: Option<Beyond>,
 }
 
@@ -163,7 +167,7 @@ pub(crate) struct Asker<'a> {
 impl Asker<'_> {
     /// Writes what an operator has the engine answer.
     pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
-        let Why { location, failure, beyond } = why;
+        let Why { location, failure, challenge, beyond } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
@@ -183,6 +187,9 @@ impl Asker<'_> {
             out.status(*status, page::reason(*status));
             if !location.is_empty() {
                 out.field(b"Location", [location]);
+            }
+            if let Some(challenge) = &challenge {
+                out.field(b"WWW-Authenticate", [challenge.as_bytes()]);
             }
             if let Some(beyond) = beyond {
                 out.number(b"Retry-After", beyond.wait_s());

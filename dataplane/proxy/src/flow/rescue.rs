@@ -2,6 +2,7 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
+use weir_jwt::Fault;
 use weir_rules::{Barred, LocalResponse};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
@@ -13,6 +14,7 @@ use crate::{
     client::{
         Client, Stage,
         ruled::{Asker, Why},
+        token,
     },
     error::Error,
     exchange::{Exchange, table::ExchangeId},
@@ -43,6 +45,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         }
         Error::ClientCertificate { fault, in_handshake: false } => (400, cause_of(fault)),
         Error::ForgedField => (400, Cause::ClientForgedField),
+        Error::Token(fault) => token_remedy(fault),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
@@ -97,8 +100,21 @@ fn cause_of(fault: CertificateFault) -> Cause {
         | CertificateFault::Purpose
         | CertificateFault::Names
         | CertificateFault::Chain
+        | CertificateFault::TooLong
         | CertificateFault::Unreadable
         | CertificateFault::Proof => Cause::ClientCertificateUntrusted,
+    }
+}
+
+/// RFC 6750 §3.1.
+fn token_remedy(fault: Fault) -> (u16, Cause) {
+    match fault {
+        Fault::Missing => (401, Cause::ClientTokenMissing),
+        Fault::Several => (400, Cause::ClientTokenMalformed),
+        Fault::TooLong | Fault::Malformed => (401, Cause::ClientTokenMalformed),
+        Fault::Algorithm | Fault::UnknownKey | Fault::Signature => (401, Cause::ClientTokenUntrusted),
+        Fault::Expired | Fault::NotYetValid => (401, Cause::ClientTokenExpired),
+        Fault::Issuer | Fault::Audience => (401, Cause::ClientTokenForOthers),
     }
 }
 
@@ -358,7 +374,11 @@ impl Proxy {
         let Page { cause, head_only, keep_alive, .. } = page;
         let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
-        match asker.answer(io, response, Why { location, failure: Some(cause), beyond: None }) {
+        match asker.answer(
+            io,
+            response,
+            Why { location, failure: Some(cause), challenge: token::challenge(page.error), beyond: None },
+        ) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }

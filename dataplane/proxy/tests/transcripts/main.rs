@@ -31,6 +31,7 @@ mod shortages;
 mod suspects;
 mod tape;
 mod times;
+mod tokens;
 mod traces;
 mod tunnels;
 mod uploads;

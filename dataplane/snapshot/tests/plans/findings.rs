@@ -151,6 +151,14 @@ pub const CASES: &[Case] = &[
         p.virtual_services[0].tls = None;
     }),
     ("a key of another certificate", |p| p.certificates[0].key_pkcs8_der = p.certificates[1].key_pkcs8_der.clone()),
+    ("tokens for nobody, with keys that are none or from the future", |p| {
+        let key = |algorithm: i32| TokenKey { id: None, algorithm, spki_der: b"key".to_vec() };
+        let keys = vec![key(TokenAlgorithm::Es256.into()), key(99)];
+        p.virtual_services[0].tokens = Some(TokenRules { keys, ..TokenRules::default() });
+    }),
+    ("tokens without a key", |p| {
+        p.virtual_services[1].tokens = Some(TokenRules { audience: "shop".to_owned(), ..TokenRules::default() });
+    }),
     ("a certificate that cannot be read", |p| p.certificates[0].chain_der[0].truncate(99)),
     ("a key that cannot be read", |p| p.certificates[0].key_pkcs8_der = b"secret".to_vec()),
     ("a certificate object without a certificate", |p| p.certificates[0].chain_der.clear()),

@@ -53,6 +53,9 @@ reasons! {
     CERTIFICATE_UNTRUSTED,
     CERTIFICATE_REVOKED,
     CERTIFICATE_NO_CRL,
+    TOKEN_MISSING,
+    TOKEN_INVALID,
+    TOKEN_EXPIRED,
 }
 
 impl Reasons {
@@ -75,6 +78,9 @@ impl Reasons {
             ClientCertificateUntrusted => Self::CERTIFICATE_UNTRUSTED,
             ClientCertificateRevoked => Self::CERTIFICATE_REVOKED,
             ClientCertificateNoCrl => Self::CERTIFICATE_NO_CRL,
+            ClientTokenMissing => Self::TOKEN_MISSING,
+            ClientTokenExpired => Self::TOKEN_EXPIRED,
+            ClientTokenMalformed | ClientTokenUntrusted | ClientTokenForOthers => Self::TOKEN_INVALID,
             ClientAcceptTimeout | ClientHeadTimeout | ClientBodyTimeout | ClientStalled => Self::CLIENT_TIMED_OUT,
             ClientAborted | DeadlineExceeded => Self::CLIENT_ABORTED,
             ClientSourceUntrusted
@@ -253,7 +259,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::CERTIFICATE_NO_CRL.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::TOKEN_EXPIRED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),
@@ -278,6 +284,9 @@ mod tests {
             (Reasons::ENGINE_RESOURCES, "ENGINE_RESOURCES"),
             (Reasons::ENGINE_INTERNAL, "ENGINE_INTERNAL"),
             (Reasons::RATE_LIMITED, "RATE_LIMITED"),
+            (Reasons::TOKEN_MISSING, "ADF_JWT_TOKEN_MISSING"),
+            (Reasons::TOKEN_INVALID, "ADF_JWT_TOKEN_INVALID"),
+            (Reasons::TOKEN_EXPIRED, "ADF_JWT_TOKEN_EXPIRED"),
         ] {
             assert_eq!(at(reason), name);
         }
