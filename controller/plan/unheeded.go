@@ -100,6 +100,28 @@ var unheededOfPool = []unheeded[model.Pool]{
 	}, "a server that goes down keeps its connections until they end: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
+	{"graceful_disable_timeout", func(p *model.Pool) bool {
+		return p.GracefulDisableMin != usualPool.GracefulDisableMin && p.GracefulDisableMin != -1
+	}, "a server that is disabled keeps its connections until they end: has no effect"},
+	{"server_disable_type", func(p *model.Pool) bool {
+		return p.ServerDisableType == keepsPersistent && !bindsClients(p)
+	}, "needs persistence by cookie or header field: has no effect"},
+	{"ignore_server_port", func(p *model.Pool) bool {
+		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
+	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},
+	{"lb_algo_rr_per_se", func(p *model.Pool) bool { return p.RoundRobinPerSE },
+		"each worker of an engine takes turns of its own: has no effect"},
+	{"lb_algorithm_core_nonaffinity", func(p *model.Pool) bool {
+		return p.CoreNonaffinity != usualPool.CoreNonaffinity
+	}, "is for LB_ALGORITHM_CORE_AFFINITY: has no effect"},
+	{"fewest_tasks_feedback_delay", func(p *model.Pool) bool {
+		return p.FewestTasksDelayS != usualPool.FewestTasksDelayS
+	}, "is for LB_ALGORITHM_FEWEST_TASKS: has no effect"},
+	{"capacity_estimation", func(p *model.Pool) bool { return p.CapacityEstimation && !fillsServers(p) },
+		"is for LB_ALGORITHM_FEWEST_SERVERS, which always estimates: has no effect"},
+	{"capacity_estimation_ttfb_thresh", func(p *model.Pool) bool {
+		return p.CapacityEstimationTTFBMs > 0 && !fillsServers(p)
+	}, "is for LB_ALGORITHM_FEWEST_SERVERS: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },
 		"needs enable_http2: has no effect"},
 	{"use_service_port", func(p *model.Pool) bool { return p.UseServicePort },

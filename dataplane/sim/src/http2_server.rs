@@ -76,7 +76,7 @@ impl Http2Server {
         let window = rng.pick(&[65_535, 1 << 20]);
         let config = Config { settings, window, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let connection = Connection::new(Role::Server, config, 0);
-        let leaves = rng.chance(30);
+        let leaves = rng.chance(30) && !temper.stays;
         let watch = Watch::new(watch::Peer::Server);
         Self { name, temper, calm, connection, watch, due: Vec::new(), requests: 0, leaves, deaf: false }
     }

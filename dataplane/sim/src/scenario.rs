@@ -122,6 +122,7 @@ impl Scenario {
         refuse(rng.clone(), calm, &mut servers);
         compress(rng.clone(), &mut plan);
         cache(rng.clone(), &mut plan);
+        measure(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -142,6 +143,10 @@ impl Scenario {
         group(rng.clone(), &mut plan, &mut changes);
         let servers_wait = rng.chance(50);
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
+        if calm && http2 && !crowd.is_empty() {
+            // Where memory is short, little of a body is kept, so that its request cannot follow when a server leaves.
+            servers.iter_mut().for_each(|server| server.temper.stays = true);
+        }
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let mut streams: Vec<_> = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
@@ -300,6 +305,21 @@ fn cache(mut rng: Rng, plan: &mut api::Plan) {
     });
 }
 
+/// Has some pools draw their servers, or look at times and bytes of answers. Draws from `rng` disturb nothing else.
+fn measure(mut rng: Rng, plan: &mut api::Plan) {
+    let algorithms = [
+        api::Algorithm::Random,
+        api::Algorithm::FastestResponse,
+        api::Algorithm::LeastLoad,
+        api::Algorithm::FewestServers,
+    ];
+    if rng.chance(40) {
+        let (algorithm, slow_ms) = (rng.pick(&algorithms), rng.pick(&[0, 5]));
+        plan.pools.iter_mut().for_each(|pool| (pool.algorithm, pool.slow_ms) = (algorithm.into(), slow_ms));
+    }
+    plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
+}
+
 fn server_address(n: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
 }
@@ -316,6 +336,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
             idle_time,
             think_time_us,
             refuse_percent: 0,
+            stays: false,
             busy_percent: 0,
         };
     }
@@ -325,6 +346,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
         faults,
         fault_percent,
         refuse_percent: fault_percent / 2,
+        stays: false,
         busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),

@@ -98,6 +98,8 @@ pub struct Temper {
     pub fault_percent: u64,
     /// How often a server of HTTP/2 says that it has not looked at a request, in percent of requests.
     pub refuse_percent: u64,
+    /// It leaves no connection of HTTP/2 behind some requests, as it may otherwise.
+    pub stays: bool,
     /// How often it answers that it is busy, in percent of requests.
     pub busy_percent: u64,
     /// Closes its connections after this many requests, or when idle for a while.

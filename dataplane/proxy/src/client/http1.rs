@@ -14,7 +14,7 @@ use weir_wire::{
 use crate::{
     client::{
         Client, Stage,
-        intake::{Next, Received},
+        intake::{Next, Received, Shared},
         span::{span_of, traced},
     },
     core::Core,
@@ -89,7 +89,13 @@ impl Client {
                             io,
                             self,
                             self.connection.conn(),
-                            (core.date.line(), &mut core.rules, &mut core.pools, &mut core.verified),
+                            Shared {
+                                date: core.date.line(),
+                                rules: &mut core.rules,
+                                pools: &mut core.pools,
+                                snapshot: &core.snapshot,
+                                verified: &mut core.verified,
+                            },
                             exchanges,
                         ),
                         request.len,

@@ -17,7 +17,7 @@ use crate::{
     carrier::{Carrier, millis},
     client::{
         Client, Stage,
-        intake::{Next, Received},
+        intake::{Next, Received, Shared},
         span::{span_of, traced},
     },
     core::Core,
@@ -160,13 +160,14 @@ impl Client {
             websocket: websocket.as_ref(),
             trace: trace.as_ref(),
         };
-        let next = received.take(
-            io,
-            self,
-            conn,
-            (core.date.line(), &mut core.rules, &mut core.pools, &mut core.verified),
-            exchanges,
-        );
+        let shared = Shared {
+            date: core.date.line(),
+            rules: &mut core.rules,
+            pools: &mut core.pools,
+            snapshot: &core.snapshot,
+            verified: &mut core.verified,
+        };
+        let next = received.take(io, self, conn, shared, exchanges);
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next
             && let Some(exchange) = exchanges.find(id)

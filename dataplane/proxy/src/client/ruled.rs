@@ -7,7 +7,7 @@ use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Content, Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
+use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
@@ -77,6 +77,8 @@ pub(super) struct Ruled<'p> {
     pub pool: Option<Arc<Pool>>,
     /// Where the request finds another pool.
     within: Within,
+    /// The pool is the backup of a group without pools.
+    at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
     failing: Vec<Counted>,
@@ -103,6 +105,7 @@ impl<'p> Ruled<'p> {
             edits: (!edits.is_empty()).then_some(edits),
             pool,
             within,
+            at_backup: false,
             server,
             due,
             failing,
@@ -147,8 +150,13 @@ impl<'p> Ruled<'p> {
         }
     }
 
-    /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
-    pub fn choose(&mut self, service: &VirtualService, pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>) -> bool {
+    /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
+    pub fn choose(
+        &mut self,
+        service: &VirtualService,
+        snapshot: &Snapshot,
+        pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>,
+    ) {
         let group = match &self.within {
             Within::Service => service.group.as_deref(),
             Within::Pool => None,
@@ -156,8 +164,21 @@ impl<'p> Ruled<'p> {
         };
         if let Some(group) = group {
             self.pool = pick(group);
+            if self.pool.is_none()
+                && let Some(backup) = group.fail_action.as_ref().and_then(FailAction::backup)
+            {
+                self.pool = snapshot.pool(backup).cloned();
+                self.at_backup = self.pool.is_some();
+            }
         }
-        self.pool.is_some() || !matches!(self.within, Within::Group(_))
+    }
+
+    /// The pool that the request is written for. `None`: it is for a group without pools, or the service has none.
+    pub fn pool<'r>(&'r self, service: &'r VirtualService) -> Option<&'r Pool> {
+        match self.within {
+            Within::Group(_) => self.pool.as_deref(),
+            Within::Service | Within::Pool => self.pool.as_deref().or(service.pool.as_deref()),
+        }
     }
 
     pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
@@ -173,6 +194,9 @@ impl<'p> Ruled<'p> {
         }
         if let Some(what) = self.caching.take() {
             exchange.cache(what);
+        }
+        if self.at_backup {
+            exchange.begin_at_backup();
         }
         if !self.failing.is_empty() {
             exchange.count_if_failing(mem::take(&mut self.failing));

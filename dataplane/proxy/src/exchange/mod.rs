@@ -112,6 +112,8 @@ struct Aside {
     /// What makes something of its response.
     coder: Cell<Option<Box<Coder>>>,
     elsewhere: Elsewhere,
+    /// Path and query that the client asked for, if rules have changed them for the server.
+    asked_target: Option<Box<[u8]>>,
 }
 
 pub(crate) enum Phase {
@@ -206,7 +208,10 @@ impl Exchange {
     /// The pool whose servers may get the request.
     #[inline]
     pub fn pool(&self) -> Option<&Arc<Pool>> {
-        self.chosen.as_ref().or(self.service.pool.as_ref())
+        match &self.chosen {
+            Some(chosen) => Some(chosen),
+            None => self.service.pool.as_ref().filter(|_| !self.is_for_group()),
+        }
     }
 
     /// Has rules look at the response.

@@ -237,6 +237,7 @@ impl Parties<'_> {
         let uploaded = !self.exchange.awaits_body();
         let client_goes_on = delivery.client_goes_on && uploaded;
         let server_goes_on = delivery.server_goes_on && uploaded;
+        self.core.pools.sent(self.server.place, delivery.body.content_bytes, io.now());
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
@@ -344,6 +345,7 @@ impl Parties<'_> {
         server.binds |= binds;
         if status >= 200 {
             server.rtt_nanos = server.rtt_nanos.min(exchange.stamps.answered(io.now()));
+            core.pools.timed(server.place, exchange.stamps.waited(io.now()), io.now());
             exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();

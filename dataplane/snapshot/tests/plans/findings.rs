@@ -274,6 +274,8 @@ pub const CASES: &[Case] = &[
         p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
+    ("persistence by a header that is no name", |p| p.pools[0].persistence_header = "a b".to_owned()),
+    ("an unknown choice for bound clients", |p| p.pools[0].when_down = 93),
     ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),
     ("TLS to servers with a certificate and a PKI profile that are not there", |p| {
         server_tls(p).certificate_uuid = "certificate-9".to_owned();
