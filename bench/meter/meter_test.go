@@ -198,3 +198,24 @@ func TestPrivateMemoryGrowsByWhatIsWritten(t *testing.T) {
 		t.Errorf("grown by %d bytes: %v", grown, err)
 	}
 }
+
+func TestResidentMemoryIsSplitIntoItsOwnAndFiles(t *testing.T) {
+	own, mapped, err := Resident(os.Getpid())
+	if err != nil || own == 0 || mapped == 0 { // a program is itself a file
+		t.Fatalf("%d bytes of its own, %d of files: %v", own, mapped, err)
+	}
+	const bytes = 32 << 20
+	written, err := syscall.Mmap(-1, 0, bytes, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(written) }()
+	for i := range written {
+		written[i] = 1
+	}
+	after, _, err := Resident(os.Getpid())
+	if grown := after - own; err != nil || grown < bytes*3/4 || grown > bytes*5/4 {
+		t.Errorf("grown by %d bytes: %v", grown, err)
+	}
+}

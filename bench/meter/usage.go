@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,6 +71,27 @@ func Private(pid int) (int64, error) {
 		sum += dirty << 10
 	}
 	return sum, nil
+}
+
+// Resident splits the memory that a process has: what is its own (RssAnon), and pages of files (RssFile), which the
+// kernel can take back.
+func Resident(pid int) (own, mapped int64, err error) {
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	for name, bytes := range map[string]*int64{"RssAnon:": &own, "RssFile:": &mapped} {
+		_, rest, _ := strings.Cut(string(text), "\n"+name)
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(
+			strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), " kB"),
+			10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s says nothing of %s %w", file, name, err)
+		}
+		*bytes = kilobytes << 10
+	}
+	return own, mapped, nil
 }
 
 // Since is what was used after before. Memory is what it is now.

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/bench/findings"
@@ -53,9 +56,17 @@ var rows = []row{
 	{findings.Bar{Row: "edit",
 		Title: "a rule that adds a field and rewrites the path: own code more than without rules",
 		Unit:  "µs", Limit: 0.3}, time.Minute, ownCode("request_edited")},
+	{findings.Bar{Row: "rate", Title: "a check of a rate, among 10,000 clients", Unit: "ns", Limit: 40},
+		building, nanos("weir-rate", "10,000 clients")},
+	{findings.Bar{Row: "hosts",
+		Title: "the virtual service of a host, by Host or server name, among 10,000: the dearest kind of name",
+		Unit:  "ns", Limit: 100}, building, nanos("weir-snapshot", "exact", "wildcard", "prefix", "unknown")},
 	{findings.Bar{Row: "peers", Title: "1,000 rules by host and path: CPU time of the best peer over Weir's", Unit: "×",
 		Limit: 1.2, AtLeast: true}, 15 * time.Minute, measurePeers},
 }
+
+// building is enough for a crate and what it needs, if nothing of it is built.
+const building = 10 * time.Minute
 
 // List writes which rows there are.
 func List(out io.Writer) error { return verdict.List(out, rows) }
@@ -137,6 +148,29 @@ func ownCode(row string) func(context.Context, *run) (findings.Finding, error) {
 		return findings.Finding{Value: with - without, Note: fmt.Sprintf(
 			"%s %.3f µs, request %.3f µs, each the fastest of %d rounds; weir-icount --time: the proxy without sockets",
 			row, with, without, rounds)}, err
+	}
+}
+
+// nanos takes the dearest of some things that the benchmarks of a crate measure.
+func nanos(crate string, things ...string) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (found findings.Finding, err error) {
+		took, err := ours.Nanos(ctx, r.Source, crate)
+		if err != nil {
+			return found, err
+		}
+		for _, thing := range things {
+			nanos, there := took[thing]
+			if !there {
+				return found, fmt.Errorf("cargo bench -p %s says nothing of %q", crate, thing)
+			}
+			found.Value = max(found.Value, nanos)
+		}
+		found.Note = "`cargo bench -p " + crate + "`, each the best of many short runs:"
+		for _, thing := range slices.Sorted(maps.Keys(took)) {
+			found.Note += fmt.Sprintf(" %s %.1f,", thing, took[thing])
+		}
+		found.Note = strings.TrimSuffix(found.Note, ",")
+		return found, nil
 	}
 }
 

@@ -10,14 +10,20 @@ use std::{
 
 use foldhash::fast::FixedState;
 
-/// An insertion copies one shard. The largest map (16,384 objects of one kind) has 64 entries per shard.
-const SHARDS: usize = 256;
+/// An insertion copies the list of branches, one branch, and one shard. The largest map (16,384 objects of one kind) has
+/// 64 entries per shard.
+const BRANCHES: usize = 16;
+const SHARDS: usize = BRANCHES * SHARDS_PER_BRANCH;
+const SHARDS_PER_BRANCH: usize = 16;
 
 pub(crate) struct Shared<K, V> {
-    /// Empty, or [`SHARDS`] of them.
-    shards: Arc<Vec<Shard<K, V>>>,
+    /// Empty, or [`BRANCHES`] of them.
+    branches: Arc<Vec<Branch<K, V>>>,
     len: usize,
 }
+
+/// Empty, or [`SHARDS_PER_BRANCH`] of them.
+type Branch<K, V> = Arc<Vec<Shard<K, V>>>;
 
 /// Sorted by hash.
 type Shard<K, V> = Arc<Vec<Entry<K, V>>>;
@@ -39,7 +45,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         K: Borrow<Q>,
     {
         let hash = hash(key);
-        let shard = self.shards.get(shard_of(hash))?;
+        let shard = self.shard(hash)?;
         find(shard, hash, key).ok().map(|at| &shard[at].value)
     }
 
@@ -53,7 +59,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
     /// Returns the value that the key had before.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = hash(&key);
-        let shard = self.shard(hash);
+        let shard = self.shard_mut(hash);
         match find(shard, hash, &key) {
             Ok(at) => Some(std::mem::replace(&mut shard[at].value, value)),
             Err(at) => {
@@ -70,13 +76,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
     {
         let hash = hash(key);
         // Look first, so that the removal of an unknown key copies nothing.
-        let at = find(self.shards.get(shard_of(hash))?, hash, key).ok()?;
+        let at = find(self.shard(hash)?, hash, key).ok()?;
         self.len -= 1;
-        Some(self.shard(hash).remove(at).value)
+        Some(self.shard_mut(hash).remove(at).value)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.shards.iter().flat_map(|shard| shard.iter()).map(|entry| (&entry.key, &entry.value))
+        let shards = self.branches.iter().flat_map(|branch| branch.iter());
+        shards.flat_map(|shard| shard.iter()).map(|entry| (&entry.key, &entry.value))
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &K> {
@@ -87,13 +94,17 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         self.iter().map(|(_, value)| value)
     }
 
+    #[inline]
+    fn shard(&self, hash: u64) -> Option<&Shard<K, V>> {
+        let (branch, shard) = place_of(hash);
+        self.branches.get(branch)?.get(shard)
+    }
+
     /// The shard of a hash, copied if another map shares it.
-    fn shard(&mut self, hash: u64) -> &mut Vec<Entry<K, V>> {
-        let shards = Arc::make_mut(&mut self.shards);
-        if shards.is_empty() {
-            shards.resize_with(SHARDS, Arc::default);
-        }
-        Arc::make_mut(&mut shards[shard_of(hash)])
+    fn shard_mut(&mut self, hash: u64) -> &mut Vec<Entry<K, V>> {
+        let (branch, shard) = place_of(hash);
+        let branch = &mut unshared(&mut self.branches, BRANCHES)[branch];
+        Arc::make_mut(&mut unshared(branch, SHARDS_PER_BRANCH)[shard])
     }
 }
 
@@ -101,9 +112,19 @@ fn hash(key: &(impl ?Sized + Hash)) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// The shard index: the highest bits of the hash.
-fn shard_of(hash: u64) -> usize {
-    (hash >> (u64::BITS - SHARDS.ilog2())) as usize
+/// The indices of the branch and of the shard in it: the highest bits of the hash.
+fn place_of(hash: u64) -> (usize, usize) {
+    let shard = (hash >> (u64::BITS - SHARDS.ilog2())) as usize;
+    (shard / SHARDS_PER_BRANCH, shard % SHARDS_PER_BRANCH)
+}
+
+/// The items of a list, copied if another map shares them. An empty list gets as many as it has when it is not.
+fn unshared<T: Clone + Default>(list: &mut Arc<Vec<T>>, len: usize) -> &mut Vec<T> {
+    let list = Arc::make_mut(list);
+    if list.is_empty() {
+        list.resize_with(len, T::default);
+    }
+    list
 }
 
 /// The index of a key; `Err`: where to insert it.
@@ -130,13 +151,13 @@ fn first_from<K, V>(shard: &[Entry<K, V>], hash: u64) -> usize {
 
 impl<K, V> Clone for Shared<K, V> {
     fn clone(&self) -> Self {
-        Self { shards: Arc::clone(&self.shards), len: self.len }
+        Self { branches: Arc::clone(&self.branches), len: self.len }
     }
 }
 
 impl<K, V> Default for Shared<K, V> {
     fn default() -> Self {
-        Self { shards: Arc::default(), len: 0 }
+        Self { branches: Arc::default(), len: 0 }
     }
 }
 
@@ -187,8 +208,11 @@ mod tests {
         other.remove(&6);
         assert_eq!((one.get(&5), one.get(&6), one.len()), (Some(&5), Some(&6), 1000));
         assert_eq!((other.get(&5), other.get(&6), other.len()), (Some(&0), None, 999));
-        let copied = one.shards.iter().zip(other.shards.iter()).filter(|(mine, others)| !Arc::ptr_eq(mine, others));
-        assert!(copied.count() <= 2);
+        let shards = |of: &Shared<_, _>| of.branches.iter().flat_map(|branch| branch.to_vec()).collect::<Vec<_>>();
+        let [mine, others] = [&one, &other].map(shards);
+        assert!(mine.iter().zip(&others).filter(|(mine, others)| !Arc::ptr_eq(mine, others)).count() <= 2);
+        let branches = one.branches.iter().zip(other.branches.iter());
+        assert!(branches.filter(|(mine, others)| !Arc::ptr_eq(mine, others)).count() <= 2);
     }
 
     #[test]
