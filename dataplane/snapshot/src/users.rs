@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, scripts::KeptScriptSet, service::KeptService, shared::Shared};
+use crate::{
+    policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, scripts::KeptScriptSet, service::KeptService,
+    shared::Shared,
+};
 
 /// Which objects refer to which.
 #[derive(Clone, Debug, Default)]
