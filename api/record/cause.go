@@ -49,6 +49,7 @@ var causeNames = [...]string{
 	"client_forged_field",
 	"client_connection_rate",
 	"client_connections",
+	"script_failed",
 	"internal",
 }
 

@@ -33,6 +33,7 @@ var reasonNames = [...]string{
 	"ADF_X509_CLIENT_CERTIFICATE_VERIFICATION_FAILED",
 	"ADF_X509_CLIENT_CERTIFICATE_REVOKED",
 	"ADF_X509_CLIENT_CERTIFICATE_CRL_NOT_PRESENT", // or out of date
+	"ADF_DATASCRIPT_EXECUTION_FAILED",
 }
 
 // Names returns the names of the reasons, in the order of their bits.

@@ -64,6 +64,8 @@ const (
 	GRPC
 	Tunnel  // bytes were passed on without parsing, from some point on
 	OwnSpan // Span is the data plane's, and the text ClientSpan that of the client
+	// Scripted: in the place of ClientSpan stand its length, as a byte, the span, and what scripts have said.
+	Scripted
 )
 
 // Text is which text of a record.
@@ -147,6 +149,21 @@ func (r *Record) Certificate() (fault, subject, serverName string, shown bool) {
 		return "", "", text, false
 	}
 	return parts[1], parts[2], parts[3], true
+}
+
+// Said returns the span of the client, and what scripts have said.
+func (r *Record) Said() (span []byte, said string) {
+	text := r.Texts[ClientSpan]
+	switch {
+	case r.Flags&Scripted == 0 && r.Flags&OwnSpan == 0:
+		return nil, ""
+	case r.Flags&Scripted == 0:
+		return text, ""
+	case len(text) == 0 || int(text[0]) > len(text)-1:
+		return nil, ""
+	}
+	n := 1 + int(text[0])
+	return text[1:n], string(text[n:])
 }
 
 // Next parses the first record, and returns the bytes behind it.

@@ -55,7 +55,7 @@ var ofRequests = Fields{
 	"referer": Text, "xff": Text, "protocol": Text,
 	"client_browser": Text, "client_os": Text, "client_device": Text,
 	"response_code": Number, "server_response_code": Number, "grpc_status": Number, "response_class": Text,
-	"response_content_type": Text,
+	"response_content_type": Text, "datascript_log": Text,
 	"local_response":        Boolean, "server_connection_reused": Boolean, "persistence_used": Boolean,
 	"request_length": Number, "response_length": Number, "server_response_length": Number,
 	"wait_us": Number, "app_response_time": Number, "app_response_time_us": Number, "data_transfer_time": Number,

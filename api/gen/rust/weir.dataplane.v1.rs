@@ -752,6 +752,77 @@ impl ClientCertificateMode {
         }
     }
 }
+/// Scripts, and the objects that they may name. A script knows no others.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScriptSet {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub scripts: ::prost::alloc::vec::Vec<Script>,
+    #[prost(message, repeated, tag = "4")]
+    pub pools: ::prost::alloc::vec::Vec<Named>,
+    #[prost(message, repeated, tag = "5")]
+    pub pool_groups: ::prost::alloc::vec::Vec<Named>,
+    #[prost(string, repeated, tag = "6")]
+    pub string_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "7")]
+    pub address_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Script {
+    #[prost(enumeration = "ScriptEvent", tag = "1")]
+    pub event: i32,
+    /// Lua, at most 64 KiB
+    #[prost(string, tag = "2")]
+    pub source: ::prost::alloc::string::String,
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "3")]
+    pub position: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Named {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub uuid: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ScriptEvent {
+    Unspecified = 0,
+    /// behind the request rules, before a server is chosen
+    HttpReq = 1,
+    /// before the response rules
+    HttpResp = 2,
+    /// before the client gets a page of the engine
+    HttpRespFailed = 3,
+}
+impl ScriptEvent {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SCRIPT_EVENT_UNSPECIFIED",
+            Self::HttpReq => "SCRIPT_EVENT_HTTP_REQ",
+            Self::HttpResp => "SCRIPT_EVENT_HTTP_RESP",
+            Self::HttpRespFailed => "SCRIPT_EVENT_HTTP_RESP_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SCRIPT_EVENT_UNSPECIFIED" => Some(Self::Unspecified),
+            "SCRIPT_EVENT_HTTP_REQ" => Some(Self::HttpReq),
+            "SCRIPT_EVENT_HTTP_RESP" => Some(Self::HttpResp),
+            "SCRIPT_EVENT_HTTP_RESP_FAILED" => Some(Self::HttpRespFailed),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToDataplane {
     #[prost(oneof = "to_dataplane::Frame", tags = "1, 2, 3, 4, 5, 6, 300, 60, 370")]
@@ -1081,6 +1152,8 @@ pub struct Plan {
     pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
     #[prost(message, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
+    #[prost(message, repeated, tag = "900")]
+    pub script_sets: ::prost::alloc::vec::Vec<ScriptSet>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -1116,6 +1189,8 @@ pub struct Removed {
     pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "900")]
+    pub script_sets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -1180,6 +1255,9 @@ pub struct VirtualService {
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,
+    /// needs http; in the order in which their scripts run
+    #[prost(string, repeated, tag = "900")]
+    pub script_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// needs http; empty: clients get the pages of the engine
     #[prost(string, tag = "641")]
     pub error_page_profile_uuid: ::prost::alloc::string::String,

@@ -18,7 +18,8 @@ use crate::{
     io::Conn,
     limits::{Limits, Room},
     pool::Pools,
-    records::Recorder,
+    records::{Noted, Recorder},
+    scripting::Scripting,
     shortage::Shortage,
 };
 
@@ -44,6 +45,7 @@ pub(crate) struct Core {
     pub fields: FieldTable,
     /// For the rules that are tried on a request.
     pub rules: Scratch,
+    pub scripts: Scripting,
     /// The date in this batch.
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
@@ -90,6 +92,7 @@ impl Core {
             accepted: 0,
             fields: FieldTable::new(),
             rules: Scratch::default(),
+            scripts: Scripting::default(),
             date: Date::at(0),
             scratch: Vec::new(),
             opened: Vec::new(),
@@ -100,6 +103,15 @@ impl Core {
             departed: Vec::new(),
             carriers: Vec::new(),
             full_carriers: Vec::new(),
+        }
+    }
+
+    /// What scripts have said goes into the record of the request.
+    #[cold]
+    pub fn note_said(&mut self, noted: Noted) {
+        let said = std::mem::take(&mut self.scripts.said);
+        if let Some(slot) = self.records.slot(noted) {
+            slot.say(&said);
         }
     }
 

@@ -63,6 +63,11 @@ impl Scripts {
         machine.run(sets, event, seen)
     }
 
+    /// Whether mostly scripts may be loaded that no snapshot has any more.
+    pub fn is_crowded(&self) -> bool {
+        self.machine.as_ref().is_some_and(|machine| machine.loaded.len() > 2 * machine.kept + SPARE_MAX)
+    }
+
     /// Forgets all scripts but these.
     pub fn keep<'s>(&mut self, scripts: impl Iterator<Item = &'s Script>) {
         if let Some(machine) = &mut self.machine {
@@ -70,6 +75,7 @@ impl Scripts {
             for script in scripts {
                 kept.extend(machine.loaded.remove_entry(&script.id));
             }
+            machine.kept = kept.len();
             machine.loaded = kept;
             machine.settle();
         }
@@ -84,6 +90,8 @@ struct Machine {
     /// For the tables with the globals of scripts, which find here what they have not.
     outer: Table,
     base_bytes: usize,
+    /// How many scripts were left when some were forgotten.
+    kept: usize,
 }
 
 struct Loaded {
@@ -105,7 +113,7 @@ impl Machine {
         let asked = budget.clone();
         lua.set_interrupt(move |lua| asked.check(lua));
         lua.sandbox(true)?;
-        let mut machine = Self { lua, now, budget, loaded: HashMap::new(), outer, base_bytes: 0 };
+        let mut machine = Self { lua, now, budget, loaded: HashMap::new(), outer, base_bytes: 0, kept: 0 };
         machine.settle();
         Ok(machine)
     }

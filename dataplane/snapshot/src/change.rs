@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
-use crate::{certificate, error_pages, finding::Subject, pki_profile, policies, pool, pool_group, service};
+use crate::{certificate, error_pages, finding::Subject, pki_profile, policies, pool, pool_group, scripts, service};
 
 #[derive(Debug)]
 pub struct Change {
@@ -18,6 +18,7 @@ pub struct Change {
     pub(crate) certificates: Vec<Arc<v1::Certificate>>,
     pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
     pub(crate) policy_sets: Vec<Arc<v1::HttpPolicySet>>,
+    pub(crate) script_sets: Vec<Arc<v1::ScriptSet>>,
     pub(crate) string_groups: Vec<Arc<v1::StringGroup>>,
     pub(crate) address_groups: Vec<Arc<v1::AddressGroup>>,
     pub(crate) removed: Removed,
@@ -61,6 +62,7 @@ impl Change {
             certificates: shared(plan.certificates),
             pki_profiles: shared(plan.pki_profiles),
             policy_sets: shared(plan.http_policy_sets),
+            script_sets: shared(plan.script_sets),
             string_groups: shared(plan.string_groups),
             address_groups: shared(plan.address_groups),
             removed,
@@ -123,6 +125,12 @@ impl Source for v1::PkiProfile {
 impl Source for v1::HttpPolicySet {
     fn subject(&self) -> Subject<'_> {
         policies::subject_of_set(self)
+    }
+}
+
+impl Source for v1::ScriptSet {
+    fn subject(&self) -> Subject<'_> {
+        scripts::subject(self)
     }
 }
 

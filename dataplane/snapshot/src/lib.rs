@@ -32,6 +32,7 @@ mod pool;
 mod pool_group;
 mod reselect;
 mod role;
+mod scripts;
 mod server_tls;
 mod service;
 mod shared;
@@ -60,6 +61,7 @@ pub use pool::{HashInput, Http2ToServers, Pool, PoolTimeouts, STREAMS_MAX, Serve
 pub use pool_group::PoolGroup;
 pub use reselect::Reselect;
 pub use role::{Hosting, Role};
+pub use scripts::ServiceScripts;
 pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Snapshot};

@@ -27,6 +27,7 @@ use crate::{
     pool::KeptPool,
     pool_group::KeptGroup,
     role::{self, Wish},
+    scripts::{Destinations, KeptScriptSet, ScriptParts, ServiceScripts},
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
     udp::{self, Udp},
@@ -57,7 +58,9 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
-    /// It has either policies or a group: not all its requests go to the same pool unchanged.
+    /// `None`: no scripts run for its requests.
+    pub scripts: Option<Box<ServiceScripts>>,
+    /// It has policies, scripts or a group: not all its requests go to the same pool unchanged.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -158,6 +161,7 @@ pub(crate) struct ServiceReader<'s> {
     pub pool_groups: &'s Objects<KeptGroup>,
     pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
+    pub script_sets: &'s Objects<KeptScriptSet>,
     pub certificates: &'s Objects<KeptCertificate>,
     pub pki_profiles: &'s Objects<KeptPkiProfile>,
     pub worker: &'s Worker,
@@ -202,12 +206,14 @@ impl ServiceReader<'_> {
         let identity = identity::read(subject, source, self.pki_profiles, findings);
         let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
         let policies = self.policies(source, identity, findings);
+        let scripts = self.scripts(source, findings);
         let tls = self.tls(source, auth, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
             kept.source == *source
                 && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
+                && kept.has_scripts(scripts.as_ref())
                 && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
                 && Some(kept.object.role) == role
         };
@@ -229,6 +235,7 @@ impl ServiceReader<'_> {
             return None;
         }
         let policies = policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid)));
+        let scripts = scripts.and_then(ScriptParts::into_scripts);
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
@@ -240,7 +247,8 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
-            is_steered: policies.is_some() || group.is_some(),
+            is_steered: policies.is_some() || scripts.is_some() || group.is_some(),
+            scripts,
             group,
             error_pages,
             policies,
@@ -345,6 +353,49 @@ impl ServiceReader<'_> {
         Some(parts)
     }
 
+    /// `None`: one of them cannot be used.
+    fn scripts(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<ScriptParts> {
+        let mut parts = ScriptParts::default();
+        if source.http.is_none() && !source.script_set_uuids.is_empty() {
+            let message = "have scripts for HTTP, which this virtual service does not use";
+            findings.error(subject(source), "vs_datascripts", message);
+            return None;
+        }
+        for (at, uuid) in source.script_set_uuids.iter().enumerate() {
+            let mut lacks = |kind: &str, uuid: &str| {
+                let field = format!("vs_datascripts[{at}].vs_datascript_set_ref");
+                findings.error(subject(source), field, format!("there is no {kind} {uuid}"));
+            };
+            let Some(set) = self.script_sets.find(uuid) else {
+                lacks("set of DataScripts", uuid);
+                return None;
+            };
+            let set = set?;
+            let mut destinations = Destinations::default();
+            for named in &set.source.pools {
+                match self.pools.find(&named.uuid) {
+                    Some(pool) => destinations.pools.push(pool?.object.clone()),
+                    None => {
+                        lacks("pool", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            for named in &set.source.pool_groups {
+                match self.pool_groups.find(&named.uuid) {
+                    Some(group) => destinations.groups.push(group?.object.clone()),
+                    None => {
+                        lacks("pool group", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            parts.sets.push(set.object.clone());
+            parts.destinations.push(destinations);
+        }
+        Some(parts)
+    }
+
     fn tls(
         &self,
         source: &v1::VirtualService,
@@ -402,7 +453,8 @@ impl KeptService {
             Destination::Pool(pool) => Some(pool.uuid.as_str()),
             Destination::Group(_) => None,
         });
-        reference(&self.source.pool_uuid).into_iter().chain(chosen)
+        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.pools()).map(|pool| pool.uuid.as_str());
+        reference(&self.source.pool_uuid).into_iter().chain(chosen).chain(scripted)
     }
 
     /// The uuids of its groups of pools.
@@ -412,7 +464,9 @@ impl KeptService {
             Destination::Pool(_) => None,
             Destination::Group(group) => Some(group.uuid.as_str()),
         });
-        reference(&self.source.pool_group_uuid).into_iter().chain(chosen)
+        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.groups());
+        let scripted = scripted.map(|group| group.uuid.as_str());
+        reference(&self.source.pool_group_uuid).into_iter().chain(chosen).chain(scripted)
     }
 
     /// The uuid of its error pages.
@@ -423,6 +477,19 @@ impl KeptService {
     /// The uuids of its policy sets.
     pub fn policy_sets(&self) -> impl Iterator<Item = &str> {
         self.source.http_policy_set_uuids.iter().map(String::as_str)
+    }
+
+    /// The uuids of its sets of scripts.
+    pub fn script_sets(&self) -> impl Iterator<Item = &str> {
+        self.source.script_set_uuids.iter().map(String::as_str)
+    }
+
+    fn has_scripts(&self, parts: Option<&ScriptParts>) -> bool {
+        match (&self.object.scripts, parts) {
+            (None, Some(parts)) => parts.sets.is_empty(),
+            (Some(scripts), Some(parts)) => scripts.is_made_of(parts),
+            (_, None) => false,
+        }
     }
 
     fn has_policies(&self, parts: Option<&Parts>) -> bool {

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, service::KeptService, shared::Shared};
+use crate::{
+    policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, scripts::KeptScriptSet, service::KeptService,
+    shared::Shared,
+};
 
 /// Which objects refer to which.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +15,9 @@ pub(crate) struct References {
     pub services_of_error_pages: Users,
     pub services_of_certificates: Users,
     pub services_of_policy_sets: Users,
+    pub services_of_script_sets: Users,
+    pub script_sets_of_string_groups: Users,
+    pub script_sets_of_address_groups: Users,
     pub sets_of_string_groups: Users,
     pub sets_of_address_groups: Users,
     pub children_of_services: Users,
@@ -61,6 +67,19 @@ impl References {
         );
     }
 
+    pub fn follow_script_set(&mut self, uuid: &str, before: Option<&KeptScriptSet>, after: Option<&KeptScriptSet>) {
+        self.script_sets_of_string_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptScriptSet::string_groups),
+            after.into_iter().flat_map(KeptScriptSet::string_groups),
+        );
+        self.script_sets_of_address_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptScriptSet::address_groups),
+            after.into_iter().flat_map(KeptScriptSet::address_groups),
+        );
+    }
+
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
         let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
         if parents.0 != parents.1 {
@@ -89,6 +108,14 @@ impl References {
                 uuid,
                 before.into_iter().flat_map(KeptService::policy_sets),
                 after.into_iter().flat_map(KeptService::policy_sets),
+            );
+        }
+        let has_scripts = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.script_sets().next().is_some());
+        if has_scripts(before) || has_scripts(after) {
+            self.services_of_script_sets.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::script_sets),
+                after.into_iter().flat_map(KeptService::script_sets),
             );
         }
         let profiles = (before.and_then(KeptService::pki_profile), after.and_then(KeptService::pki_profile));

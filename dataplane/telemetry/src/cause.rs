@@ -101,6 +101,8 @@ causes! {
     ClientConnectionRate = "client_connection_rate",
     /// There are as many connections as the virtual service may have.
     ClientConnections = "client_connections",
+    /// A DataScript failed or took too long.
+    ScriptFailed = "script_failed",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -89,11 +89,14 @@ impl Client {
                             io,
                             self,
                             self.connection.conn(),
-                            (core.date.line(), &mut core.rules, &mut core.pools),
+                            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools),
                             exchanges,
                         ),
                         request.len,
                     );
+                    if !core.scripts.said.is_empty() {
+                        core.note_said(self.noted);
+                    }
                     self.connection.inbox.head_read(len);
                     if let Some(child) = child {
                         self.serve_once(child, core.epoch);

@@ -160,7 +160,16 @@ impl Client {
             websocket: websocket.as_ref(),
             trace: trace.as_ref(),
         };
-        let next = received.take(io, self, conn, (core.date.line(), &mut core.rules, &mut core.pools), exchanges);
+        let next = received.take(
+            io,
+            self,
+            conn,
+            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools),
+            exchanges,
+        );
+        if !core.scripts.said.is_empty() {
+            core.note_said(self.noted);
+        }
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next
             && let Some(exchange) = exchanges.find(id)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
+use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -34,6 +35,7 @@ use crate::{
     io::{Conn, Io},
     page,
     pool::{Pools, balance_key},
+    scripting::{Before, Halt, Scripting},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -94,7 +96,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch, pools): (&[u8], &mut Scratch, &mut Pools),
+        (date, scratch, pools): (&[u8], (&mut Scratch, &mut Scripting), &mut Pools),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -115,7 +117,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (scratch, pools, date): (&mut Scratch, &mut Pools, &[u8]),
+        ((scratch, scripting), pools, date): ((&mut Scratch, &mut Scripting), &mut Pools, &[u8]),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let service = self.service;
@@ -135,6 +137,20 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
+        if let Some(scripts) = service.scripts.as_deref().filter(|_| !self.is_answered_by_profile(client)) {
+            let version = ruled::version(self.head, conn.is_stream());
+            let before = Before {
+                head: self.head,
+                version,
+                edits: ruled.edits.as_ref(),
+                certificate: ruled.certificate.as_ref(),
+            };
+            match scripting.ask(service, scripts, client, &before) {
+                Ok(steered) => ruled.steer(steered),
+                Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
+                Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),
+            }
+        }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         if !ruled.choose(service, pick) {
             return Next::refused(Error::NoServer, self.head);
@@ -142,6 +158,28 @@ impl Received<'_> {
         match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
+        }
+    }
+
+    /// Whether the profile answers, so that no script sees the request.
+    fn is_answered_by_profile(&self, client: &Client) -> bool {
+        let Some(http) = self.service.http() else { return true };
+        let (head, facts) = (self.head, &client.facts);
+        http.redirect_to_https(head, facts).is_some() || http.answer_as_last(head, facts).is_some()
+    }
+
+    /// What the client gets where a script answers.
+    #[cold]
+    fn end_scripted<I: Io>(&self, io: &mut I, client: &Client, ending: Ending, date: &[u8]) -> Next {
+        let Some(http) = self.service.http() else { return Next::Unserved };
+        if let Ending::Close { reset } = ending {
+            return Next::refused(Error::Denied { reset }, self.head);
+        }
+        let (facts, head_only) = (&client.facts, self.head.method == Method::Head);
+        let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
+        match asker.answer_scripted(io, ending, None) {
+            Ok(answer) => Next::Local(Box::new(answer)),
+            Err(error) => Next::refused(error, self.head),
         }
     }
 
@@ -270,7 +308,7 @@ impl Received<'_> {
                 let (response, location) = own.as_ref().map_or((*response, &b""[..]), |(own, at)| (own, at.as_bytes()));
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response, Why { location, failure: None, beyond });
+                let answer = asker.answer(io, response, Why { location, beyond, ..Why::default() });
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),

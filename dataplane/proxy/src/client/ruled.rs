@@ -5,6 +5,7 @@ use std::{mem, sync::Arc};
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_script::{Ending, Seen};
 use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -21,6 +22,7 @@ use crate::{
     head::{self, Target},
     io::{Io, Time},
     page,
+    scripting::Steered,
 };
 
 /// More than the head of a response needs besides what a rule says.
@@ -51,17 +53,22 @@ pub(super) fn judge<'s>(
     (client, certificate): (&Client, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
 ) -> Box<Judged<'s>> {
-    let version = match (is_stream, head.version) {
-        (true, _) => HttpVersion::Http2,
-        (false, Version::Http10) => HttpVersion::Http10,
-        (false, Version::Http11) => HttpVersion::Http11,
-    };
+    let version = version(head, is_stream);
     let asked = Asked { head, version, from: client.origin(certificate) };
     let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos));
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
     Box::new(judged)
+}
+
+/// What a client speaks.
+pub(super) fn version(head: &RequestHead<'_>, is_stream: bool) -> HttpVersion {
+    match (is_stream, head.version) {
+        (true, _) => HttpVersion::Http2,
+        (false, Version::Http10) => HttpVersion::Http10,
+        (false, Version::Http11) => HttpVersion::Http11,
+    }
 }
 
 /// What rules and groups of pools make of a request that goes on.
@@ -74,7 +81,9 @@ pub(super) struct Ruled<'p> {
     within: Within,
     server: Option<u32>,
     due: Vec<Due>,
-    certificate: Option<Arc<ClientCertificate>>,
+    pub certificate: Option<Arc<ClientCertificate>>,
+    /// What scripts of later events see.
+    seen: Option<Box<Seen>>,
 }
 
 impl<'p> Ruled<'p> {
@@ -90,7 +99,19 @@ impl<'p> Ruled<'p> {
             Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
             Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate }
+        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, seen: None }
+    }
+
+    /// Adds what scripts want. A pool that a rule has chosen stays.
+    pub fn steer(&mut self, steered: Steered) {
+        let Steered { edits, within, pool, server, seen } = steered;
+        if matches!(self.within, Within::Service) {
+            (self.within, self.pool, self.server) = (within, pool, server);
+        }
+        if !edits.is_empty() {
+            self.edits.get_or_insert_default().append(edits);
+        }
+        self.seen = seen;
     }
 
     /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
@@ -114,6 +135,9 @@ impl<'p> Ruled<'p> {
             Within::Pool if exchange.service.group.is_none() => {}
             within => exchange.stay_within(within),
         }
+        if let Some(seen) = self.seen.take() {
+            exchange.keep_seen(seen);
+        }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);
             exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
@@ -129,6 +153,8 @@ pub(crate) struct Why<'w> {
     /// The failure that this answers.
     pub failure: Option<Cause>,
     pub beyond: Option<Beyond>,
+    /// Fields that a script adds.
+    pub fields: &'w [(String, Vec<u8>)],
 }
 
 /// Who gets a response of the engine.
@@ -144,9 +170,23 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
+    /// Writes what a script answers, unless it closes the connection. `failure`: what the answer stands for.
+    pub fn answer_scripted<I: Io>(&self, io: &mut I, ending: Ending, failure: Option<Cause>) -> Result<Answer, Error> {
+        let is_content_type = |name: &str| name.eq_ignore_ascii_case("content-type");
+        let (status, location, mut fields, content) = match ending {
+            Ending::Close { .. } => return Err(Error::Defect),
+            Ending::Redirect { status, location } => (status, location, Vec::new(), Vec::new()),
+            Ending::Respond { status, fields, content } => (status, Vec::new(), fields, content),
+        };
+        let own = fields.iter().position(|(name, _)| is_content_type(name)).map(|at| fields.remove(at).1);
+        let content_type = own.map_or("text/plain".into(), |own| String::from_utf8_lossy(&own).into_owned());
+        let response = LocalResponse { status, content_type, content };
+        self.answer(io, &response, Why { location: &location, failure, beyond: None, fields: &fields })
+    }
+
     /// Writes what an operator has the engine answer.
     pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
-        let Why { location, failure, beyond } = why;
+        let Why { location, failure, beyond, fields } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
@@ -161,11 +201,15 @@ impl Asker<'_> {
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
         let inline: &[u8] = if head_only || is_apart { b"" } else { content };
-        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len();
+        let added: usize = fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len() + added;
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
             if !location.is_empty() {
                 out.field(b"Location", [location]);
+            }
+            for (name, value) in fields {
+                out.field(name.as_bytes(), [value.as_slice()]);
             }
             if let Some(beyond) = beyond {
                 out.number(b"Retry-After", beyond.wait_s());

@@ -6,6 +6,7 @@
 
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
+use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
@@ -27,6 +28,7 @@ use crate::{
     pool::Idle,
     proxy::{Parties, Proxy},
     records::Noted,
+    scripting::{Halt, Scripting},
     server::{Life, Server, State},
 };
 
@@ -240,6 +242,7 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let (mut seen, mut ending) = (exchange.take_seen(), None);
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
@@ -257,8 +260,18 @@ impl Parties<'_> {
                     return Ok(None);
                 }
             }
-            context.translate(io, received, Incoming::of_server(received.framing)).map(Some)
+            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending)?;
+            context.translate(io, received, Incoming::of_server(received.framing), edits).map(Some)
         });
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !core.scripts.said.is_empty() {
+            core.note_said(client.noted);
+        }
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         self.pass_written(io, written?)
     }
@@ -277,6 +290,7 @@ impl Parties<'_> {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let (mut seen, mut ending) = (exchange.take_seen(), None);
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
@@ -291,10 +305,22 @@ impl Parties<'_> {
         }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
-            true => None,
-            false => Some(context.translate(io, received, body)?),
+            true => Ok(None),
+            false => {
+                let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut ending);
+                edits.and_then(|edits| context.translate(io, received, body, edits)).map(Some)
+            }
         };
-        self.pass_written(io, written)
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !core.scripts.said.is_empty() {
+            core.note_said(client.noted);
+        }
+        self.pass_written(io, written?)
     }
 
     /// `None`: the response is withheld.
@@ -378,7 +404,13 @@ impl<'p> Context<'p> {
     }
 
     #[inline(always)]
-    fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
+    fn translate<I: Io>(
+        &self,
+        io: &mut I,
+        received: &Response<'_>,
+        body: Incoming,
+        edits: Option<Edits<'_>>,
+    ) -> Result<Written, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
@@ -386,7 +418,9 @@ impl<'p> Context<'p> {
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
-            _ if self.exchange.awaited().is_some() => self.write_by_rules(io, head, bytes_max, outgoing.hop)?,
+            _ if self.exchange.awaited().is_some() || edits.is_some() => {
+                self.write_by_rules(io, head, bytes_max, outgoing.hop, edits)?
+            }
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -399,7 +433,44 @@ impl<'p> Context<'p> {
         Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
 
-    /// Writes the head as rules change it.
+    /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run.
+    #[inline(always)]
+    fn run_scripts(
+        &self,
+        scripting: &mut Scripting,
+        seen: &mut Option<Box<Seen>>,
+        head: &ResponseHead<'_>,
+        ending: &mut Option<Ending>,
+    ) -> Result<Option<Edits<'static>>, Error> {
+        match seen {
+            Some(_) if head.status >= 200 => self.ask_scripts(scripting, seen, head, ending),
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_scripts(
+        &self,
+        scripting: &mut Scripting,
+        seen: &mut Option<Box<Seen>>,
+        head: &ResponseHead<'_>,
+        ending: &mut Option<Ending>,
+    ) -> Result<Option<Edits<'static>>, Error> {
+        let scripts = self.exchange.service.scripts.as_deref().filter(|scripts| scripts.on_response);
+        let (Some(scripts), Some(mut shown)) = (scripts, seen.take()) else { return Ok(None) };
+        let done = scripting.respond(scripts, &mut shown, head);
+        scripting.give_back(shown);
+        done.map(|edits| (!edits.is_empty()).then_some(edits)).map_err(|halt| {
+            let error = Error::from(&halt);
+            if let Halt::Ended(how) = halt {
+                *ending = Some(how);
+            }
+            error
+        })
+    }
+
+    /// Writes the head as rules and scripts change it.
     #[cold]
     #[inline(never)]
     fn write_by_rules<I: Io>(
@@ -408,14 +479,17 @@ impl<'p> Context<'p> {
         head: &ResponseHead<'_>,
         bytes_max: usize,
         hop: Hop,
+        scripted: Option<Edits<'_>>,
     ) -> Result<Buf, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
-        let edits = match (exchange.awaited(), exchange.service.policies.as_ref()) {
+        let mut edits = scripted.unwrap_or_default();
+        let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
                 policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits
             }
             _ => Edits::default(),
         };
+        edits.append(by_rules);
         let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
         head::write_own(io, bytes_max + edits.bytes_max(&head.fields), target, |out| {
             edits.write_response(out, |out| http.write_response(head, facts, reply, out));

@@ -3,11 +3,12 @@
 
 mod choose;
 mod groups;
+mod hashes;
 mod read;
 mod ssl;
 mod text;
 mod unserved;
-mod utils;
+mod variables;
 mod vs;
 mod write;
 
@@ -115,7 +116,7 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         ("stringgroup", "avi.stringgroup", groups::fill_strings),
         ("ipgroup", "avi.ipgroup", groups::fill_addresses),
         ("ssl", "avi.ssl", ssl::fill),
-        ("utils", "avi.utils", utils::fill),
+        ("utils", "avi.utils", hashes::fill),
         ("crypto", "avi.crypto", |_| Ok(())),
         ("l4", "avi.l4", |_| Ok(())),
     ];

@@ -59,7 +59,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         let count = names.raw_len();
         Ok((names, count))
     })?;
-    maker.put("get_reqvar", IN_ALL, |lua, now, key: LuaString| super::vs::variable(lua, now, &key.as_bytes()))
+    maker.put("get_reqvar", IN_ALL, |lua, now, key: LuaString| super::variables::variable(lua, now, &key.as_bytes()))
 }
 
 /// `None`: there is none.

@@ -7,7 +7,7 @@ use weir_wire::head::{Name, is_token, may_be_value};
 use super::{
     IN_ALL, IN_BOTH, IN_REQUEST, Maker, Now,
     text::{name, number, written},
-    vs,
+    variables::set_variable,
 };
 use crate::{
     acts::{CONTENT_BYTES_MAX, EDIT_BYTES_MAX, EDITS_MAX, Ending, HeadEdit},
@@ -54,7 +54,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         set_target(now, if query.is_empty() { path.to_vec() } else { [path, b"?", &query].concat() })
     })?;
     maker.put("set_reqvar", IN_ALL, |_, now, (key, value): (LuaString, Value)| {
-        vs::set_variable(now, &key.as_bytes(), &value)
+        set_variable(now, &key.as_bytes(), &value)
     })?;
     maker.put_last("response", IN_ALL, respond)?;
     maker.put_last("redirect", &[Event::Request, Event::Failed], redirect)?;

@@ -246,6 +246,9 @@ impl Flags {
     /// The span is the engine's, and that of the client stands in the place of the suites that a client offered.
     pub const OWN_SPAN: Self = Self(1 << 18);
 
+    /// What scripts have said stands in the same place, behind the span, and before it a byte that says how long the span is.
+    pub const SCRIPTED: Self = Self(1 << 19);
+
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {
         Self(1 << text)
@@ -253,6 +256,10 @@ impl Flags {
 
     pub fn remove(&mut self, other: Self) {
         self.0 &= !other.0;
+    }
+
+    pub fn has_some(self, others: Self) -> bool {
+        self.0 & others.0 != 0
     }
 
     pub fn has(self, other: Self) -> bool {

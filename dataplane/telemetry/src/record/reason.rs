@@ -53,6 +53,7 @@ reasons! {
     CERTIFICATE_UNTRUSTED,
     CERTIFICATE_REVOKED,
     CERTIFICATE_NO_CRL,
+    SCRIPT_FAILED,
 }
 
 impl Reasons {
@@ -97,6 +98,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
+            ScriptFailed => Self::SCRIPT_FAILED,
             ClientRequestRate | ClientConnectionRate | ClientConnections => Self::RATE_LIMITED,
         }
     }
@@ -252,7 +254,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::CERTIFICATE_NO_CRL.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::SCRIPT_FAILED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),

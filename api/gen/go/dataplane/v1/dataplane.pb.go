@@ -2406,6 +2406,7 @@ type Plan struct {
 	AddressGroups     []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	ScriptSets        []*ScriptSet           `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2517,6 +2518,13 @@ func (x *Plan) GetErrorPageProfiles() []*ErrorPageProfile {
 	return nil
 }
 
+func (x *Plan) GetScriptSets() []*ScriptSet {
+	if x != nil {
+		return x.ScriptSets
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2591,6 +2599,7 @@ type Removed struct {
 	AddressGroups     []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	ScriptSets        []string               `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2688,6 +2697,13 @@ func (x *Removed) GetErrorPageProfiles() []string {
 	return nil
 }
 
+func (x *Removed) GetScriptSets() []string {
+	if x != nil {
+		return x.ScriptSets
+	}
+	return nil
+}
+
 type VirtualService struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -2712,6 +2728,7 @@ type VirtualService struct {
 	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
+	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -2899,6 +2916,13 @@ func (x *VirtualService) GetPoolGroupUuid() string {
 		return x.PoolGroupUuid
 	}
 	return ""
+}
+
+func (x *VirtualService) GetScriptSetUuids() []string {
+	if x != nil {
+		return x.ScriptSetUuids
+	}
+	return nil
 }
 
 func (x *VirtualService) GetErrorPageProfileUuid() string {
@@ -6324,7 +6348,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6445,7 +6469,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xe0\x05\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xa0\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6458,12 +6482,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
 	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
 	"poolGroups\x12T\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\"\x9a\x01\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12>\n" +
+	"\vscript_sets\x18\x84\a \x03(\v2\x1c.weir.dataplane.v1.ScriptSetR\n" +
+	"scriptSets\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xdd\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xff\x02\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6474,7 +6500,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8a\t\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
+	"\vscript_sets\x18\x84\a \x03(\tR\n" +
+	"scriptSets\"\xb5\t\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6499,7 +6527,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
-	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
+	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12)\n" +
+	"\x10script_set_uuids\x18\x84\a \x03(\tR\x0escriptSetUuids\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
@@ -7006,11 +7035,12 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
 	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 82: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 83: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 84: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 85: weir.dataplane.v1.FailAnswer
+	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
+	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 84: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 85: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 86: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7054,75 +7084,76 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
 	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
 	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	34,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	82,  // 55: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 56: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 57: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 58: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 59: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 60: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	83,  // 61: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	83,  // 62: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 63: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	83,  // 64: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 65: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 66: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 67: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 68: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 69: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 70: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 71: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 72: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	84,  // 73: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 74: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 75: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 76: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 77: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 78: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 79: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 80: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 81: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 82: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	85,  // 83: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 84: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 85: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 86: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 87: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 88: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 89: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 90: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 91: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 92: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 93: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 94: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 95: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 96: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 97: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 98: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 99: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 104: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	81,  // 41: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	34,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	82,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	83,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	83,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 57: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 58: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 59: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 60: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 61: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	84,  // 62: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	84,  // 63: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 64: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	84,  // 65: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 66: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 67: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 68: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 69: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 70: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 71: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 72: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 73: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	85,  // 74: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 75: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 76: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 77: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 78: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 79: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 80: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 81: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 82: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 83: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	86,  // 84: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 85: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 86: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 87: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 88: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 89: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 90: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 91: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 92: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 93: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 94: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 95: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 96: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 97: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 98: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 99: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 100: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 104: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 105: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7133,6 +7164,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
+	file_dataplane_v1_scripts_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
 		(*ToDataplane_Plan)(nil),
