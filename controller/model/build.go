@@ -44,6 +44,8 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
+	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
+		func(_ *reading, s *kinds.VSDataScriptSet) *ScriptSet { return &ScriptSet{VSDataScriptSet: *s} }),
 	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
 	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {

@@ -58,6 +58,7 @@ type Keeper struct {
 	poolGroups      resolved[PoolGroup]
 	errorPages      resolved[ErrorPages]
 	policySets      resolved[HTTPPolicySet]
+	scriptSets      resolved[ScriptSet]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
 	engines         resolved[Engine]

@@ -41,6 +41,7 @@ type VirtualService struct {
 	PoolGroup          *PoolGroup       // instead of a pool
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
+	Scripts            []*ScriptSet     // in their order
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
@@ -95,6 +96,12 @@ func (vs *VirtualService) RulePools() (pools []*Pool) {
 			}
 		}
 	}
+	for _, set := range vs.Scripts {
+		add(set.Pools)
+		for _, group := range set.Groups {
+			add(group.Pools())
+		}
+	}
 	for _, set := range vs.Policies {
 		add(set.Pools)
 		for _, group := range set.Groups {
@@ -112,6 +119,24 @@ type HTTPPolicySet struct {
 	Groups        []*PoolGroup                  // the same
 	StringGroups  map[string]*kinds.StringGroup // by reference
 	AddressGroups map[string]*kinds.IpAddrGroup // by reference
+}
+
+// ScriptSet is a set of scripts with all objects that they may name. A Finding says which could not be resolved.
+type ScriptSet struct {
+	kinds.VSDataScriptSet
+	Pools         []*Pool
+	Groups        []*PoolGroup
+	StringGroups  []*kinds.StringGroup
+	AddressGroups []*kinds.IpAddrGroup
+}
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (s *ScriptSet) Key() string { return s.UUID }
+
+// Whole tells whether all objects that the scripts may name are there.
+func (s *ScriptSet) Whole() bool {
+	return len(s.Pools) == len(s.PoolRefs) && len(s.Groups) == len(s.PoolGroupRefs) &&
+		len(s.StringGroups) == len(s.StringGroupRefs) && len(s.AddressGroups) == len(s.IPAddrGroupRefs)
 }
 
 // GroupOf returns the pool group that a reference of a rule names; nil: it could not be resolved.

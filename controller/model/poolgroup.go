@@ -86,6 +86,13 @@ func (vs *VirtualService) Groups() (groups []*PoolGroup) {
 	if vs.PoolGroup != nil {
 		groups = append(groups, vs.PoolGroup)
 	}
+	for _, set := range vs.Scripts {
+		for _, group := range set.Groups {
+			if !slices.Contains(groups, group) {
+				groups = append(groups, group)
+			}
+		}
+	}
 	for _, set := range vs.Policies {
 		for _, group := range set.Groups {
 			if !slices.Contains(groups, group) {

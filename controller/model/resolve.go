@@ -57,6 +57,7 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
 	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
+	resolve(k, stale, "vsdatascriptset", &k.scriptSets, k.resolveScriptSet, (*ScriptSet).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
@@ -136,6 +137,8 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.errorPages.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
+	case "vsdatascriptset":
+		return k.scriptSets.findingsOf(about.uuid)
 	case "virtualservice":
 		return k.virtualServices.findingsOf(about.uuid)
 	}
@@ -218,6 +221,12 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	for _, at := range vs.ScriptOrder() {
+		field := fmt.Sprintf("vs_datascripts[%d].vs_datascript_set_ref", at)
+		if set := follow(from, k.scriptSets, field, vs.DataScripts[at].SetRef); set != nil {
+			vs.Scripts = append(vs.Scripts, set)
+		}
+	}
 	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
@@ -233,6 +242,13 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+}
+
+func (k *Keeper) resolveScriptSet(from *source, set *ScriptSet) {
+	set.Pools = followAll(from, k.pools, "pool_refs", set.PoolRefs)
+	set.Groups = followAll(from, k.poolGroups, "pool_group_refs", set.PoolGroupRefs)
+	set.StringGroups = followAll(from, k.stringGroups, "string_group_refs", set.StringGroupRefs)
+	set.AddressGroups = followAll(from, k.addressGroups, "ipgroup_refs", set.IPAddrGroupRefs)
 }
 
 func (k *Keeper) resolveParent(from *source, vs *VirtualService) {

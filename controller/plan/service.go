@@ -82,6 +82,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d.addPools()
 	d.addErrorPages()
 	c.addPolicies(d)
+	addScripts(d)
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
 	}

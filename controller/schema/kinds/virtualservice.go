@@ -44,7 +44,8 @@ type VirtualService struct {
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
-	HTTPPolicies []HTTPPolicies `json:"http_policies" items:"64"`
+	HTTPPolicies []HTTPPolicies  `json:"http_policies" items:"64"`
+	DataScripts  []VSDataScripts `json:"vs_datascripts" items:"64"`
 
 	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
 	CertificateRefs         []string `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
@@ -108,7 +109,6 @@ func init() {
 			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
 			schema.Closes("engines do not apply policies of layer 4 yet", "l4_policies"),
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
-			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
 			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
 			schema.Closes("engines do not authenticate clients yet",
 				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
@@ -263,7 +263,24 @@ func (vs *VirtualService) checkPolicies() *schema.FieldError {
 			}
 		}
 	}
+	for i, scripts := range vs.DataScripts {
+		at := fmt.Sprintf("vs_datascripts[%d]", i)
+		for j, earlier := range vs.DataScripts[:i] {
+			switch {
+			case earlier.Index == scripts.Index:
+				return refuse(at+".index", "%d is the index of vs_datascripts[%d] already: the order would be open",
+					scripts.Index, j)
+			case earlier.SetRef == scripts.SetRef:
+				return refuse(at+".vs_datascript_set_ref", "is in vs_datascripts[%d] already", j)
+			}
+		}
+	}
 	return nil
+}
+
+// ScriptOrder returns the places of vs_datascripts in the order of their indexes.
+func (vs *VirtualService) ScriptOrder() []int {
+	return orderOf(len(vs.DataScripts), func(at int) uint32 { return vs.DataScripts[at].Index })
 }
 
 // PolicyOrder returns the places of http_policies in the order of their indexes.

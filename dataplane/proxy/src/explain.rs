@@ -253,12 +253,12 @@ fn tell_scripts(
     ruled: &mut Ruled,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let done = core.scripts.preview(scripts, |seen| {
+    let done = core.scripts.ask(scripts, |seen| {
         seen.begin(&service.name, head, HttpVersion::Http11);
         (seen.client, seen.listener) = (question.client, question.listener);
         let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
         seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
-        scripting::edit(seen, edits);
+        scripting::follow_rules(seen, edits);
     });
     told.said = Some(std::mem::take(&mut core.scripts.said));
     match done {

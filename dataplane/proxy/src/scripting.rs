@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use weir_rules::{Edits, HttpVersion};
-use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen, SeenTls};
-use weir_snapshot::{PoolGroup, ServiceScripts, Snapshot, VirtualService};
-use weir_tls::ClientCertificate;
-use weir_wire::{
-    head::{RequestHead, ResponseHead},
-    x509::Says,
-};
+use weir_rules::Edits;
+use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen};
+use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
+use weir_wire::head::ResponseHead;
 
-use crate::{client::Client, error::Error, exchange::within::Within};
+use crate::{error::Error, exchange::within::Within};
 
 /// The scripts of a worker, and what they have said of the event that ran last.
 #[derive(Default)]
@@ -27,7 +23,7 @@ pub(crate) struct Steered {
     /// What they change of the head that goes to the server.
     pub edits: Edits<'static>,
     pub within: Within,
-    pub pool: Option<Arc<weir_snapshot::Pool>>,
+    pub pool: Option<Arc<Pool>>,
     /// The dense id of a server.
     pub server: Option<u32>,
     /// What later events see.
@@ -40,15 +36,6 @@ pub(crate) enum Halt {
     Ended(Ending),
 }
 
-/// What a request was before its scripts.
-pub(crate) struct Before<'b> {
-    pub head: &'b RequestHead<'b>,
-    pub version: HttpVersion,
-    /// What rules change of it.
-    pub edits: Option<&'b Edits<'b>>,
-    pub certificate: Option<&'b Arc<ClientCertificate>>,
-}
-
 impl Scripting {
     /// Forgets the scripts that a new snapshot has not, when there are many.
     pub fn follow(&mut self, snapshot: &Snapshot) {
@@ -58,24 +45,11 @@ impl Scripting {
         }
     }
 
-    /// Runs the scripts for a request.
-    pub fn ask(
-        &mut self,
-        service: &VirtualService,
-        scripts: &ServiceScripts,
-        client: &Client,
-        before: &Before<'_>,
-    ) -> Result<Steered, Halt> {
+    /// Runs the scripts for a request. `see` shows it to them.
+    pub fn ask(&mut self, scripts: &ServiceScripts, see: impl FnOnce(&mut Seen)) -> Result<Steered, Halt> {
         let mut seen = self.machine.room();
-        see(&mut seen, service, client, before);
+        see(&mut seen);
         self.go_on(scripts, seen)
-    }
-
-    /// The same for a request that nobody sends, whose client is no connection.
-    pub fn preview(&mut self, scripts: &ServiceScripts, seen: impl FnOnce(&mut Seen)) -> Result<Steered, Halt> {
-        let mut room = self.machine.room();
-        seen(&mut room);
-        self.go_on(scripts, room)
     }
 
     fn go_on(&mut self, scripts: &ServiceScripts, mut seen: Box<Seen>) -> Result<Steered, Halt> {
@@ -188,29 +162,8 @@ fn push(edits: &mut Edits<'static>, all: Vec<HeadEdit>) {
     }
 }
 
-/// Shows a request as it would go to its server.
-fn see(seen: &mut Seen, service: &VirtualService, client: &Client, before: &Before<'_>) {
-    seen.begin(&service.name, before.head, before.version);
-    seen.client = client.peer;
-    seen.listener = client.destination();
-    let agreed = client.connection.channel.handshaken();
-    let certificate = || before.certificate.map(|certificate| certificate.clone() as Arc<dyn Says>);
-    seen.tls = agreed.map(|agreed| SeenTls {
-        version: agreed.version.name(),
-        cipher: agreed.cipher_suite,
-        server_name: client.connection.channel.asked_name().map(str::to_owned),
-        certificate: certificate(),
-    });
-    if seen.tls.is_none() && client.facts.is_tls() {
-        seen.tls = Some(SeenTls { version: "", cipher: "", server_name: None, certificate: certificate() });
-    }
-    if let Some(edits) = before.edits {
-        edit(seen, edits);
-    }
-}
-
 /// Follows what rules change.
-pub(crate) fn edit(seen: &mut Seen, edits: &Edits<'_>) {
+pub(crate) fn follow_rules(seen: &mut Seen, edits: &Edits<'_>) {
     if let Some(target) = edits.target() {
         seen.target = target.to_vec();
     }

@@ -17,6 +17,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let (string_groups, gone_string_groups) = parted(&before.string_groups, &after.string_groups, |group| &group.uuid);
     let (address_groups, gone_address_groups) =
         parted(&before.address_groups, &after.address_groups, |group| &group.uuid);
+    let (script_sets, gone_script_sets) = parted(&before.script_sets, &after.script_sets, |set| &set.uuid);
     let changed = Plan {
         revision,
         virtual_services,
@@ -29,6 +30,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: policy_sets,
         string_groups,
         address_groups,
+        script_sets,
     };
     let removed = Removed {
         virtual_services: gone_services,
@@ -40,6 +42,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: gone_policy_sets,
         string_groups: gone_string_groups,
         address_groups: gone_address_groups,
+        script_sets: gone_script_sets,
     };
     PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) }
 }

@@ -23,6 +23,7 @@ use crate::{
         answer::Answer,
         identity,
         ruled::{self, Asker, Ruled, Why},
+        shown::Shown,
     },
     core::Core,
     error::Error,
@@ -35,7 +36,7 @@ use crate::{
     io::{Conn, Io},
     page,
     pool::{Pools, balance_key},
-    scripting::{Before, Halt, Scripting},
+    scripting::{Halt, Scripting},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -139,13 +140,15 @@ impl Received<'_> {
         }
         if let Some(scripts) = service.scripts.as_deref().filter(|_| !self.is_answered_by_profile(client)) {
             let version = ruled::version(self.head, conn.is_stream());
-            let before = Before {
+            let shown = Shown {
+                service,
+                client,
                 head: self.head,
                 version,
                 edits: ruled.edits.as_ref(),
                 certificate: ruled.certificate.as_ref(),
             };
-            match scripting.ask(service, scripts, client, &before) {
+            match scripting.ask(scripts, |seen| shown.fill(seen)) {
                 Ok(steered) => ruled.steer(steered),
                 Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
                 Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),

@@ -23,6 +23,7 @@ mod policies;
 mod records;
 mod repeats;
 mod reselects;
+mod scripts;
 mod secure_servers;
 mod server_departures;
 mod shortages;

@@ -2015,7 +2015,7 @@ type Explanation struct {
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
 	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
 	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
 	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
@@ -2027,6 +2027,7 @@ type Explanation struct {
 	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
 	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
 	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Said              *string               `protobuf:"bytes,900,opt,name=said,proto3,oneof" json:"said,omitempty"`                                                                                            // what DataScripts for the request have said; unset: none run
 	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
 	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
 	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
@@ -2217,6 +2218,13 @@ func (x *Explanation) GetClientCertificate() ClientCertificateMode {
 		return x.ClientCertificate
 	}
 	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
+}
+
+func (x *Explanation) GetSaid() string {
+	if x != nil && x.Said != nil {
+		return *x.Said
+	}
+	return ""
 }
 
 func (x *Explanation) GetLimit() string {
@@ -6427,7 +6435,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x9d\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc0\b\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6453,11 +6461,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
 	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
-	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x15\n" +
+	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x18\n" +
+	"\x04said\x18\x84\a \x01(\tH\x00R\x04said\x88\x01\x01\x12\x15\n" +
 	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
 	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
-	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\"~\n" +
+	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembersB\a\n" +
+	"\x05_said\"~\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
@@ -7185,6 +7195,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Records)(nil),
 		(*FromDataplane_Explanation)(nil),
 	}
+	file_dataplane_v1_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
