@@ -1056,7 +1056,7 @@ pub struct Explanation {
     /// The response that the engine makes itself; 0: none, the request goes to a server.
     #[prost(uint32, tag = "10")]
     pub status: u32,
-    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
     #[prost(string, tag = "11")]
     pub cause: ::prost::alloc::string::String,
     /// of a redirect
@@ -1087,6 +1087,9 @@ pub struct Explanation {
     /// with MODE_REQUIRE all this is so for a client with a good one
     #[prost(enumeration = "ClientCertificateMode", tag = "760")]
     pub client_certificate: i32,
+    /// what DataScripts for the request have said; unset: none run
+    #[prost(string, optional, tag = "900")]
+    pub said: ::core::option::Option<::prost::alloc::string::String>,
     /// the name of the limit beside rules that the request would be beyond; empty: none
     #[prost(string, tag = "610")]
     pub limit: ::prost::alloc::string::String,
