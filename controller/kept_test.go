@@ -10,7 +10,7 @@ import (
 )
 
 func TestVirtualServiceWithASecurityPolicyIsInNoPlanAndSaysWhy(t *testing.T) {
-	const why = "engines do not apply network security policies yet: it is not served while this is set"
+	const why = "engines do not apply security policies yet: it is not served while this is set"
 	house := start(t, t.TempDir())
 	engine := house.connect(house.join("edge-1"))
 	guarded := house.createService("guarded", 8443)
@@ -18,7 +18,7 @@ func TestVirtualServiceWithASecurityPolicyIsInNoPlanAndSaysWhy(t *testing.T) {
 	engine.ack(delta)
 	house.runtimeUntil("virtualservice", guarded, "applied on 1 of 1 engines")
 
-	guarded["network_security_policy_ref"] = "/api/networksecuritypolicy?name=ours"
+	guarded["security_policy_ref"] = "/api/securitypolicy?name=ours"
 	guarded, err := house.api.Replace(house.Context(), "virtualservice", guarded)
 	house.must(err)
 	if said := fmt.Sprint(guarded["weir_warnings"]); !strings.Contains(said, why) {
@@ -31,9 +31,9 @@ func TestVirtualServiceWithASecurityPolicyIsInNoPlanAndSaysWhy(t *testing.T) {
 	}
 	engine.ack(delta)
 	house.runtimeUntil("virtualservice", guarded, "OPER_DOWN",
-		"virtualservice guarded: network_security_policy_ref: "+why)
+		"virtualservice guarded: security_policy_ref: "+why)
 
-	delete(guarded, "network_security_policy_ref")
+	delete(guarded, "security_policy_ref")
 	_, err = house.api.Replace(house.Context(), "virtualservice", guarded)
 	house.must(err)
 	delta, _ = engine.planWith(guarded["uuid"])

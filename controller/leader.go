@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/controller/alert"
+	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/explain"
@@ -17,7 +18,9 @@ import (
 	"github.com/weir-lb/weir/controller/live"
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/metrics"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/slowness"
 	"github.com/weir-lb/weir/controller/store"
@@ -44,6 +47,7 @@ type leader struct {
 	unusual *unusual.Watch
 	slow    *slowness.Watch
 	explain *explain.Explainer
+	fetched *revocation.Watch
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
@@ -71,6 +75,14 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	l.unusual.EngineName = find
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
+	l.fetched = revocation.New(revocation.Config{
+		Objects: data.objects, Save: saverOfFetched(data.objects), Dialer: notify.Dialer(config.AllowLocalReceivers),
+		Events: told, Log: config.Log, Now: time.Now,
+		Model: func(view *store.View) (*model.Model, error) {
+			content, err := l.reader.read(view)
+			return content.model, err
+		},
+	})
 	data.gate.Check(profileKind, checkStreaming(config))
 	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog()))
 	return l
@@ -98,6 +110,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
 	group.Go(func() error { return l.slow.Run(ctx) })
+	group.Go(func() error { return l.fetched.Run(ctx) })
 	group.Go(func() error { return l.unusual.Run(ctx) })
 	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })

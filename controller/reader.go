@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/controller/tickets"
 )
@@ -61,7 +62,11 @@ func (l *lastRead) turn(view *store.View) error {
 		case ringKind:
 			rings[change.UUID], err = decode[tickets.Ring](change.Record)
 		default:
-			changes = append(changes, changeOf(change))
+			if kind := revocation.ObjectOf(change.Kind); kind != "" {
+				change = store.Change{Kind: kind, UUID: change.UUID}
+				change.Record, _ = view.Get(kind, change.UUID)
+			}
+			changes = append(changes, changeOf(view, change))
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
@@ -73,10 +78,12 @@ func (l *lastRead) turn(view *store.View) error {
 	return nil
 }
 
-func changeOf(change store.Change) model.Change {
+// changeOf returns the object with what was fetched about it.
+func changeOf(view *store.View, change store.Change) model.Change {
 	of := model.Change{Kind: change.Kind, UUID: change.UUID}
 	if record := change.Record; record != nil {
-		if of.Object = record.Object; record.Kind == timedKind {
+		of.Object = revocation.Into(view, record.Kind, record.UUID, record.Object)
+		if record.Kind == timedKind {
 			of.Modified = record.Modified
 		}
 	}

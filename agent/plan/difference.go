@@ -102,6 +102,8 @@ func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
 		removed.StringGroups = append(removed.StringGroups, uuid)
 	case *enginev1.Resource_AddressGroup:
 		removed.AddressGroups = append(removed.AddressGroups, uuid)
+	case *enginev1.Resource_NetworkPolicy:
+		removed.NetworkPolicies = append(removed.NetworkPolicies, uuid)
 	}
 }
 

@@ -95,6 +95,8 @@ func objectOf(resource *enginev1.Resource) (Object, bool) {
 		return Object{"stringgroup", resource.GetUuid(), body.StringGroup.GetName()}, true
 	case *enginev1.Resource_AddressGroup:
 		return Object{"ipaddrgroup", resource.GetUuid(), body.AddressGroup.GetName()}, true
+	case *enginev1.Resource_NetworkPolicy:
+		return Object{"networksecuritypolicy", resource.GetUuid(), body.NetworkPolicy.GetName()}, true
 	default:
 		return Object{}, false
 	}

@@ -39,6 +39,8 @@ func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
 		plan.StringGroups = append(plan.StringGroups, body.StringGroup)
 	case *enginev1.Resource_AddressGroup:
 		plan.AddressGroups = append(plan.AddressGroups, body.AddressGroup)
+	case *enginev1.Resource_NetworkPolicy:
+		plan.NetworkPolicies = append(plan.NetworkPolicies, body.NetworkPolicy)
 	}
 }
 

@@ -157,6 +157,8 @@ func (r *reader) checkUUID(resource *enginev1.Resource) {
 		uuid = body.StringGroup.GetUuid()
 	case *enginev1.Resource_AddressGroup:
 		uuid = body.AddressGroup.GetUuid()
+	case *enginev1.Resource_NetworkPolicy:
+		uuid = body.NetworkPolicy.GetUuid()
 	default:
 		return
 	}

@@ -33,6 +33,9 @@ var reasonNames = [...]string{
 	"ADF_X509_CLIENT_CERTIFICATE_VERIFICATION_FAILED",
 	"ADF_X509_CLIENT_CERTIFICATE_REVOKED",
 	"ADF_X509_CLIENT_CERTIFICATE_CRL_NOT_PRESENT", // or out of date
+	"ADF_JWT_TOKEN_MISSING",
+	"ADF_JWT_TOKEN_INVALID", // malformed, signed by others, of others or for others
+	"ADF_JWT_TOKEN_EXPIRED", // or not valid yet
 	"ADF_DATASCRIPT_EXECUTION_FAILED",
 }
 

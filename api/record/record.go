@@ -1,5 +1,5 @@
 // Package record reads the records of requests and connections that a data plane packs (Records.packed in
-// api/dataplane/v1): a run of records, each with a fixed part of 256 bytes and texts behind it. Numbers are
+// api/dataplane/v1): a run of records, each with a fixed part of 264 bytes and texts behind it. Numbers are
 // little-endian. The data plane writes them in dataplane/telemetry/src/record. testdata/records.bin is what both sides
 // have to agree on.
 package record
@@ -8,17 +8,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 )
 
 // FixedBytes is the size of the fixed part. The first two bytes of it are the size of the whole record.
-const FixedBytes = 256
+const FixedBytes = 264
 
 // MaxBytes is the largest record.
 const MaxBytes = 32 << 10
 
-const version = 1
+const version = 2
 
 // Kind is what ended.
 type Kind uint8
@@ -78,15 +77,15 @@ const (
 	UserAgent
 	Referer
 	ForwardedFor
-	// ServerName is that of TLS. If the client has shown a certificate, it begins with a zero byte, and three texts are
-	// separated by zero bytes: what is wrong with the certificate, its subject, the server name. See Certificate.
-	ServerName
+	ServerName // of TLS
 	OtherMethod
 	RequestHeaders  // "name: value" lines that end with CR LF
 	ResponseHeaders // likewise
 	// OfferedSuites are those of a TLS handshake that failed: two bytes each, big-endian.
 	OfferedSuites
-	ContentType // of the response
+	ClientFault   // what is wrong with the certificate of the client; empty: nothing, or nobody has verified it
+	ClientSubject // of that certificate; empty: there is none, or it has no subject
+	ContentType   // of the response
 	texts
 )
 
@@ -138,17 +137,6 @@ type Record struct {
 	Trace [16]byte
 	Span  [8]byte
 	Texts [texts][]byte
-}
-
-// Certificate returns what was wrong with the certificate of the client (empty: nothing, or nobody has verified it),
-// its subject, and the server name of TLS. shown: there was a certificate.
-func (r *Record) Certificate() (fault, subject, serverName string, shown bool) {
-	text := string(r.Texts[ServerName])
-	parts := strings.SplitN(text, "\x00", 4)
-	if len(parts) < 4 || parts[0] != "" {
-		return "", "", text, false
-	}
-	return parts[1], parts[2], parts[3], true
 }
 
 // Said returns the span of the client, and what scripts have said.

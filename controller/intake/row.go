@@ -170,10 +170,9 @@ func (f *fields) address(name string, address netip.Addr) {
 }
 
 func (f *fields) tls(r record.Record) {
-	fault, subject, serverName, _ := r.Certificate()
-	f.text("sni_hostname", serverName)
-	f.text("ssl_client_subject", subject)
-	f.text("ssl_client_fault", fault)
+	f.text("sni_hostname", string(r.Texts[record.ServerName]))
+	f.text("ssl_client_subject", string(r.Texts[record.ClientSubject]))
+	f.text("ssl_client_fault", string(r.Texts[record.ClientFault]))
 	if r.TLSVersion != 0 {
 		f.text("ssl_version", tlsVersion(r.TLSVersion))
 	}

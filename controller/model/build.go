@@ -46,6 +46,12 @@ var readers = map[string]func(*Keeper, *reading, subject){
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
 	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
 		func(_ *reading, s *kinds.VSDataScriptSet) *ScriptSet { return &ScriptSet{VSDataScriptSet: *s} }),
+	"l4policyset": into(func(k *Keeper) *table[L4PolicySet] { return &k.l4Sets.read },
+		func(_ *reading, s *kinds.L4PolicySet) *L4PolicySet { return &L4PolicySet{L4PolicySet: *s} }),
+	"networksecuritypolicy": into(func(k *Keeper) *table[NetworkPolicy] { return &k.networkPolicies.read },
+		func(_ *reading, p *kinds.NetworkSecurityPolicy) *NetworkPolicy {
+			return &NetworkPolicy{NetworkSecurityPolicy: *p}
+		}),
 	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
 	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {
@@ -54,6 +60,11 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"healthmonitor":      into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors.read }, monitor),
 	"cloudconnectoruser": into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
 	"pool":               into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
+	"jwtserverprofile":   into(func(k *Keeper) *table[kinds.JWTServerProfile] { return &k.tokenIssuers }, itself),
+	"authprofile": into(func(k *Keeper) *table[AuthProfile] { return &k.authProfiles.read },
+		func(_ *reading, p *kinds.AuthProfile) *AuthProfile { return &AuthProfile{AuthProfile: *p} }),
+	"ssopolicy": into(func(k *Keeper) *table[SSOPolicy] { return &k.ssoPolicies.read },
+		func(_ *reading, p *kinds.SSOPolicy) *SSOPolicy { return &SSOPolicy{SSOPolicy: *p} }),
 	"errorpageprofile": into(func(k *Keeper) *table[ErrorPages] { return &k.errorPages.read },
 		func(_ *reading, p *kinds.ErrorPageProfile) *ErrorPages { return &ErrorPages{ErrorPageProfile: *p} }),
 	"poolgroup": into(func(k *Keeper) *table[PoolGroup] { return &k.poolGroups.read },

@@ -243,7 +243,7 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 		}
 		for _, o := range w[kind] {
 			setAt(o, strings.Split(field, "."), map[string]any{"use_service_ssl_mode": true,
-				"crls":     []any{schema.Object{"server_url": "u"}},
+				"crls":     []any{schema.Object{"file_ref": "u"}},
 				"iptables": []any{schema.Object{"table": "filter"}}}[field])
 		}
 		m, findings := Build(1, w)

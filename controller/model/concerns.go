@@ -46,10 +46,29 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	for _, set := range vs.L4Sets {
+		parts = append(parts, subject{"l4policyset", set.UUID})
+		for _, group := range set.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
+	if policy := vs.NetworkPolicy; policy != nil {
+		parts = append(parts, subject{"networksecuritypolicy", policy.UUID})
+		for _, group := range policy.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
 	if pages := vs.ErrorPages; pages != nil {
 		parts = append(parts, subject{"errorpageprofile", pages.UUID})
 		for _, body := range pages.Bodies {
 			parts = append(parts, subject{"errorpagebody", body.UUID})
+		}
+	}
+	if policy := vs.SSOPolicy; policy != nil {
+		parts = append(parts, subject{"ssopolicy", policy.UUID})
+		if auth := policy.Default; auth != nil {
+			parts = append(parts, subject{"authprofile", auth.UUID})
+			add(&parts, "jwtserverprofile", auth.Issuer, func(p *kinds.JWTServerProfile) string { return p.UUID })
 		}
 	}
 	for _, group := range vs.Groups() {

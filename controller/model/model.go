@@ -39,10 +39,15 @@ type VirtualService struct {
 	Certificates       []*Certificate
 	Pool               *Pool
 	PoolGroup          *PoolGroup       // instead of a pool
+	L4Sets             []*L4PolicySet   // in their order
+	PortPools          []*Pool          // of service_pool_select, each once
+	PortGroups         []*PoolGroup     // the same
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
 	Scripts            []*ScriptSet     // in their order
+	NetworkPolicy      *NetworkPolicy   // nil: everybody may connect
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
+	SSOPolicy          *SSOPolicy       // nil: requests need no token
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 
@@ -98,13 +103,16 @@ func (vs *VirtualService) RulePools() (pools []*Pool) {
 	}
 	for _, set := range vs.Scripts {
 		add(set.Pools)
-		for _, group := range set.Groups {
-			add(group.Pools())
-		}
 	}
 	for _, set := range vs.Policies {
 		add(set.Pools)
-		for _, group := range set.Groups {
+	}
+	for _, set := range vs.L4Sets {
+		add(set.Pools)
+	}
+	add(vs.PortPools)
+	for _, group := range vs.Groups() {
+		if group != vs.PoolGroup {
 			add(group.Pools())
 		}
 	}
@@ -140,25 +148,45 @@ func (s *ScriptSet) Whole() bool {
 }
 
 // GroupOf returns the pool group that a reference of a rule names; nil: it could not be resolved.
-func (s *HTTPPolicySet) GroupOf(reference string) *PoolGroup {
-	at := slices.IndexFunc(s.Groups, func(group *PoolGroup) bool { return group.UUID == uuidIn(reference) })
-	if at < 0 {
-		return nil
-	}
-	return s.Groups[at]
-}
+func (s *HTTPPolicySet) GroupOf(reference string) *PoolGroup { return ByUUID(s.Groups, reference) }
 
 // PoolOf returns the pool that a reference of a rule names; nil: it could not be resolved.
-func (s *HTTPPolicySet) PoolOf(reference string) *Pool {
-	at := slices.IndexFunc(s.Pools, func(pool *Pool) bool { return pool.UUID == uuidIn(reference) })
-	if at < 0 {
-		return nil
-	}
-	return s.Pools[at]
-}
+func (s *HTTPPolicySet) PoolOf(reference string) *Pool { return ByUUID(s.Pools, reference) }
 
 // Key returns the uuid, by which lists in the model are sorted.
 func (s *HTTPPolicySet) Key() string { return s.UUID }
+
+// NetworkPolicy is a network security policy with the address groups that its rules in force need, by reference. A
+// reference that could not be resolved is not in the map, and a Finding says so.
+type NetworkPolicy struct {
+	kinds.NetworkSecurityPolicy
+	AddressGroups map[string]*kinds.IpAddrGroup
+}
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (p *NetworkPolicy) Key() string { return p.UUID }
+
+// L4PolicySet is a set of policies of layer 4 with all objects that its rules in force need. A reference that could not
+// be resolved is in none of them, and a Finding says so.
+type L4PolicySet struct {
+	kinds.L4PolicySet
+	Pools         []*Pool      // that rules choose, in the order of the rules, each once
+	Groups        []*PoolGroup // the same
+	AddressGroups map[string]*kinds.IpAddrGroup
+}
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (s *L4PolicySet) Key() string { return s.UUID }
+
+// ByUUID finds the object that a reference names among some; nil: it could not be resolved.
+func ByUUID[T interface{ Key() string }](among []T, reference string) (found T) {
+	for _, one := range among {
+		if reference != "" && one.Key() == uuidIn(reference) {
+			return one
+		}
+	}
+	return found
+}
 
 // Pool is a pool with all objects that it needs.
 type Pool struct {

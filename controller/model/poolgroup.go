@@ -86,20 +86,23 @@ func (vs *VirtualService) Groups() (groups []*PoolGroup) {
 	if vs.PoolGroup != nil {
 		groups = append(groups, vs.PoolGroup)
 	}
-	for _, set := range vs.Scripts {
-		for _, group := range set.Groups {
+	add := func(more []*PoolGroup) {
+		for _, group := range more {
 			if !slices.Contains(groups, group) {
 				groups = append(groups, group)
 			}
 		}
 	}
 	for _, set := range vs.Policies {
-		for _, group := range set.Groups {
-			if !slices.Contains(groups, group) {
-				groups = append(groups, group)
-			}
-		}
+		add(set.Groups)
 	}
+	for _, set := range vs.Scripts {
+		add(set.Groups)
+	}
+	for _, set := range vs.L4Sets {
+		add(set.Groups)
+	}
+	add(vs.PortGroups)
 	return groups
 }
 

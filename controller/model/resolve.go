@@ -56,8 +56,12 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
 	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
 	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
+	resolve(k, stale, "authprofile", &k.authProfiles, k.resolveAuthProfile, (*AuthProfile).Key)
+	resolve(k, stale, "ssopolicy", &k.ssoPolicies, k.resolveSSOPolicy, (*SSOPolicy).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
 	resolve(k, stale, "vsdatascriptset", &k.scriptSets, k.resolveScriptSet, (*ScriptSet).Key)
+	resolve(k, stale, "l4policyset", &k.l4Sets, k.resolveL4Set, (*L4PolicySet).Key)
+	resolve(k, stale, "networksecuritypolicy", &k.networkPolicies, k.resolveNetworkPolicy, (*NetworkPolicy).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
@@ -135,10 +139,18 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.poolGroups.findingsOf(about.uuid)
 	case "errorpageprofile":
 		return k.errorPages.findingsOf(about.uuid)
+	case "authprofile":
+		return k.authProfiles.findingsOf(about.uuid)
+	case "ssopolicy":
+		return k.ssoPolicies.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
 	case "vsdatascriptset":
 		return k.scriptSets.findingsOf(about.uuid)
+	case "l4policyset":
+		return k.l4Sets.findingsOf(about.uuid)
+	case "networksecuritypolicy":
+		return k.networkPolicies.findingsOf(about.uuid)
 	case "virtualservice":
 		return k.virtualServices.findingsOf(about.uuid)
 	}
@@ -214,6 +226,7 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Pool = follow(from, k.pools, "pool_ref", vs.PoolRef)
 	vs.ErrorPages = follow(from, k.errorPages, "error_page_profile_ref", vs.ErrorPagesRef)
+	vs.SSOPolicy = follow(from, k.ssoPolicies, "sso_policy_ref", vs.SSOPolicyRef)
 	vs.PoolGroup = follow(from, k.poolGroups, "pool_group_ref", vs.PoolGroupRef)
 	for _, at := range vs.PolicyOrder() {
 		field := fmt.Sprintf("http_policies[%d].http_policy_set_ref", at)
@@ -227,6 +240,8 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 			vs.Scripts = append(vs.Scripts, set)
 		}
 	}
+	k.resolveL4(from, vs)
+	vs.NetworkPolicy = follow(from, k.networkPolicies, "network_security_policy_ref", vs.NetworkSecurityPolicyRef)
 	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)

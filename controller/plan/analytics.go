@@ -34,7 +34,7 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 		AllHeaders: policy.AllHeaders,
 	}
 	if full := policy.FullClientLogs; full != nil && full.Enabled {
-		to.AllPerS, to.AllUntilUnixS = full.Throttle, untilOf(vs, full.Duration)
+		to.AllPerS, to.AllUntilUnixS = full.Throttle, untilOf(vs.LastModified, full.Duration)
 	}
 	for i, filter := range policy.ActiveFilters() {
 		to.Filters = append(to.Filters, recordFilter(subject, vs, i, filter, report))
@@ -48,11 +48,11 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 	return to
 }
 
-// untilOf is the end of a duration in minutes, which begins when the virtual service is written. A duration of 0 has no
-// end.
-func untilOf(vs *model.VirtualService, minutes uint32) uint64 {
+// untilOf is the end of a duration in minutes, which begins when an object is written: its _last_modified. A duration
+// of 0 has no end.
+func untilOf(lastModified string, minutes uint32) uint64 {
 	const microsPerSecond, secondsPerMinute = 1_000_000, 60
-	written, err := strconv.ParseUint(vs.LastModified, 10, 64)
+	written, err := strconv.ParseUint(lastModified, 10, 64)
 	switch {
 	case minutes == 0:
 		return always
@@ -71,7 +71,7 @@ func recordFilter(
 		report.warn(subject, "analytics_policy.client_log_filters", "filter %s has no effect: %s", from.Name, why)
 		return &dataplanev1.RecordFilter{UntilUnixS: never}
 	}
-	to := &dataplanev1.RecordFilter{UntilUnixS: untilOf(vs, from.Duration), AllHeaders: from.AllHeaders}
+	to := &dataplanev1.RecordFilter{UntilUnixS: untilOf(vs.LastModified, from.Duration), AllHeaders: from.AllHeaders}
 	if clients := from.ClientIP; clients != nil {
 		to.ClientsNegated = clients.Criteria == "IS_NOT_IN"
 		for _, subnet := range clients.Subnets() {

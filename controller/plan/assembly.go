@@ -258,9 +258,10 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	}
 	draft := share.draft
 	share.brings = draft.parts
-	if duty := duties[share.seat.Duty()]; duty != draft.service.GetDuty() {
+	duty, engines := duties[share.seat.Duty()], share.engines()
+	if duty != draft.service.GetDuty() || engines != draft.service.GetEngines() {
 		service := proto.CloneOf(draft.service)
-		service.Duty = duty
+		service.Duty, service.Engines = duty, engines
 		share.brings = append(slices.Clone(draft.parts[:len(draft.parts)-1]), resourceOf(service))
 	}
 	if draft.advertisement != nil {
@@ -270,6 +271,24 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 		a.bringers[resource.GetUuid()]++
 		edits[resource.GetUuid()] = resource
 	}
+}
+
+// engines is the number of engines that share out the limits of a virtual service; 0: there is nothing to share out.
+// Those that drain count, too: they still have clients.
+func (s *share) engines() uint32 {
+	if !s.draft.limitsAll {
+		return 0
+	}
+	admitting := uint32(0)
+	for _, seat := range s.assignment.Seats {
+		if seat.Duty() != place.NoDuty {
+			admitting++
+		}
+	}
+	if admitting == 1 {
+		return 0
+	}
+	return admitting
 }
 
 // drop removes a share, and the resources that no other share brings. A resource is the same in all shares that bring

@@ -33,7 +33,7 @@ func clientCertificates(
 	}
 	noteUselessOfCertificates(profile, wanted, own, report)
 	in := inForce(subject, vs, own, report)
-	compiled := &dataplanev1.ClientCertificates{Mode: in.mode, Close: wanted.Action.CloseConnection,
+	compiled := &dataplanev1.ClientCertificates{Mode: in.mode, Close: closes(vs, wanted),
 		AllowInvalid: allowsInvalid(subject, vs, in, report)}
 	for i, header := range wanted.Action.Headers {
 		variable, known := headerVariables[header.Value]
@@ -44,7 +44,7 @@ func clientCertificates(
 		compiled.Headers = append(compiled.Headers,
 			&dataplanev1.ClientCertificateHeader{Name: header.Name, Variable: variable})
 	}
-	if in.mode == dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE {
+	if !asksClients(in) {
 		if len(compiled.GetHeaders()) == 0 {
 			return nil, nil
 		}
@@ -80,20 +80,31 @@ func inForce(subject subject, vs *model.VirtualService, own asked, report *repor
 	return ofParent
 }
 
+func asksClients(asked asked) bool {
+	return asked.mode != dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
+}
+
 func askedByParent(vs *model.VirtualService) asked {
 	return asked{certificateModes[vs.ParentProfile.ClientCertificates().Mode], vs.ParentPKI}
 }
 
-// allowsInvalid tells whether clients with a certificate that is not good get in. Where a parent asks the clients, a
-// child lets in no others than the parent.
+// closes tells whether the handshake of a client whose certificate is not good ends with an alert. If that of a parent
+// does, then those of its children do, too.
+func closes(vs *model.VirtualService, wanted kinds.ClientCertificates) bool {
+	return wanted.Action.CloseConnection || vs.IsChild() && asksClients(askedByParent(vs)) &&
+		vs.ParentProfile.ClientCertificates().Action.CloseConnection
+}
+
+// allowsInvalid tells whether clients with a certificate that is not good get in. A child lets in none whom a parent
+// that asks clients would refuse, whatever the child itself asks for.
 func allowsInvalid(subject subject, vs *model.VirtualService, in asked, report *report) bool {
-	if !vs.AllowInvalidCertificate || !vs.IsChild() || in != askedByParent(vs) ||
-		in.mode == dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE ||
+	if !vs.AllowInvalidCertificate || !vs.IsChild() || !asksClients(in) || !asksClients(askedByParent(vs)) ||
 		vs.Parent.AllowInvalidCertificate {
 		return vs.AllowInvalidCertificate
 	}
-	report.warn(subject, "allow_invalid_client_cert", "has no effect: its parent %s asks clients for certificates, and "+
-		"does not have it", vs.Parent.Name)
+	report.warn(subject, "allow_invalid_client_cert",
+		"has no effect: its parent %s asks clients for certificates, and "+
+			"does not have it", vs.Parent.Name)
 	return false
 }
 
@@ -124,7 +135,7 @@ func refusePlainPorts(subject subject, vs *model.VirtualService, in asked, repor
 }
 
 func noteUselessOfCertificates(profile subject, wanted kinds.ClientCertificates, own asked, report *report) {
-	if own.mode != dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE {
+	if asksClients(own) {
 		return
 	}
 	const without = "has no effect without ssl_client_certificate_mode"

@@ -29,12 +29,13 @@ type Compiler struct {
 	rings       tickets.Rings
 	assignments place.Assignments
 
-	engines    map[string]*model.Engine   // by uuid
-	seated     map[string]map[string]bool // by engine uuid: the virtual services with a seat there
-	children   map[string]map[string]bool // uuids, by that of the parent
-	drafts     map[string]*draft          // by virtual service uuid
-	sets       map[*model.HTTPPolicySet]*compiledSet
-	assemblies map[string]*assembly // by engine uuid
+	engines         map[string]*model.Engine   // by uuid
+	seated          map[string]map[string]bool // by engine uuid: the virtual services with a seat there
+	children        map[string]map[string]bool // uuids, by that of the parent
+	drafts          map[string]*draft          // by virtual service uuid
+	sets            map[*model.HTTPPolicySet]*compiledSet
+	networkPolicies map[*model.NetworkPolicy]*compiledSet
+	assemblies      map[string]*assembly // by engine uuid
 }
 
 // Turn changes to another revision.
@@ -42,8 +43,9 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 	if c.model == nil {
 		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{},
 			children: map[string]map[string]bool{}, drafts: map[string]*draft{},
-			sets:       map[*model.HTTPPolicySet]*compiledSet{},
-			assemblies: map[string]*assembly{}}
+			sets:            map[*model.HTTPPolicySet]*compiledSet{},
+			networkPolicies: map[*model.NetworkPolicy]*compiledSet{},
+			assemblies:      map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
 	for was, is := range c.assignments.Differences(assignments) {
@@ -117,6 +119,7 @@ func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 		for _, set := range was.Policies {
 			delete(c.sets, set) // it may have changed; others that use it compile it again
 		}
+		delete(c.networkPolicies, was.NetworkPolicy)
 		stale[was.UUID] = true
 	}
 	for _, uuid := range slices.Collect(maps.Keys(stale)) {

@@ -21,11 +21,11 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 	if dns := vs.ApplicationProfile.DNSService; dns != nil {
 		warnUnheeded(subject, "dns_service_profile.", unheededOfDNS, dns, report)
 	}
-	if vs.Pool != nil {
-		noteHashOfHTTP(vs.Pool, report)
-		noteReselectOfHTTP(vs.Pool, report)
-		if vs.Pool.EnableHTTP2 {
-			report.warn(about("pool", vs.Pool.Identity, vs.Pool.Named), "enable_http2",
+	for _, pool := range vs.Pools() {
+		noteHashOfHTTP(pool, report)
+		noteReselectOfHTTP(pool, report)
+		if pool.EnableHTTP2 {
+			report.warn(about("pool", pool.Identity, pool.Named), "enable_http2",
 				"layer 4 passes on what clients speak: has no effect")
 		}
 	}

@@ -58,16 +58,23 @@ func (r *ruleReader) matchResponse(from *kinds.ResponseMatchTarget, to *dataplan
 func isNegated(operation string) bool { return operation == "IS_NOT_IN" }
 
 func (r *ruleReader) addresses(from *kinds.IPAddrMatch) *dataplanev1.AddressMatch {
+	return addressMatch(from, r.set.AddressGroups, &r.report)
+}
+
+// addressMatch converts a comparison of addresses; groups are by reference.
+func addressMatch(
+	from *kinds.IPAddrMatch, groups map[string]*kinds.IpAddrGroup, report *report,
+) *dataplanev1.AddressMatch {
 	if from == nil {
 		return nil
 	}
 	to := &dataplanev1.AddressMatch{Negated: isNegated(from.Criteria)}
 	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
 	for _, reference := range from.GroupRefs {
-		if group := r.set.AddressGroups[reference]; group != nil {
+		if group := groups[reference]; group != nil {
 			to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
 		} else {
-			r.report.blocked = true // model has a finding about that
+			report.blocked = true // model has a finding about that
 		}
 	}
 	return to
@@ -94,11 +101,7 @@ func ports(from *kinds.PortMatch) *dataplanev1.NumberMatch {
 	if from == nil {
 		return nil
 	}
-	to := &dataplanev1.NumberMatch{Negated: isNegated(from.Criteria)}
-	for _, port := range from.Ports {
-		to.Ranges = append(to.Ranges, &dataplanev1.NumberRange{First: port, Last: port})
-	}
-	return to
+	return portMatch(from.Criteria, from.Ports, nil)
 }
 
 func scheme(from *kinds.ProtocolMatch) *dataplanev1.SchemeMatch {

@@ -50,9 +50,17 @@ func groups(set *model.HTTPPolicySet) (parts []*enginev1.Resource) {
 	for _, from := range set.StringGroups {
 		parts = append(parts, stringGroup(from))
 	}
-	for _, from := range set.AddressGroups {
+	return sortedByUUID(append(parts, addressGroups(set.AddressGroups)...))
+}
+
+func addressGroups(groups map[string]*kinds.IpAddrGroup) (parts []*enginev1.Resource) {
+	for _, from := range groups {
 		parts = append(parts, addressGroup(from))
 	}
+	return sortedByUUID(parts)
+}
+
+func sortedByUUID(parts []*enginev1.Resource) []*enginev1.Resource {
 	slices.SortFunc(parts, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
 	return parts
 }

@@ -60,7 +60,7 @@ func (d *draft) addPools() {
 	if d.vs.HTTP != nil {
 		return
 	}
-	for _, each := range append(d.vs.OwnPools(), d.vs.BackupPools()...) {
+	for _, each := range d.vs.Pools() {
 		if each.Persistence != nil && !keptByAddress(each) {
 			d.report.warn(d.subject, "pool_ref",
 				"pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here", each.Name)

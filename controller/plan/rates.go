@@ -2,9 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -21,6 +24,19 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 		limits = append(limits, limit)
 	}
 	add("requests_rate_limit", vs.RequestsRateLimit, false, false)
+	addFailed := func(field string, profile *kinds.RateProfile, byClient, byPath bool) {
+		if add(field, profile, byClient, byPath); profile != nil {
+			limits[len(limits)-1].OfFailures = true
+		}
+	}
+	if http := vs.HTTP; http != nil {
+		add("http_profile.max_rps_cip", perSecond(http.MaxRPSPerCIP), true, false)
+		add("http_profile.max_rps_cip_uri", perSecond(http.MaxRPSPerCIPURI), true, true)
+		add("http_profile.max_rps_uri", perSecond(http.MaxRPSPerURI), false, true)
+		addFailed("http_profile.max_bad_rps_cip", perSecond(http.MaxBadRPSPerCIP), true, false)
+		addFailed("http_profile.max_bad_rps_cip_uri", perSecond(http.MaxBadRPSPerCIPURI), true, true)
+		addFailed("http_profile.max_bad_rps_uri", perSecond(http.MaxBadRPSPerURI), false, true)
+	}
 	profile := rateLimits(vs.ApplicationProfile)
 	if profile == nil {
 		return limits
@@ -31,7 +47,20 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 	}
 	add(ofProfile+"client_ip_to_uri_requests_rate_limit", profile.ClientIPToURIRequests, true, true)
 	add(ofProfile+"uri_requests_rate_limit", profile.URIRequests, false, true)
+	addFailed(ofProfile+"client_ip_failed_requests_rate_limit", profile.ClientIPFailed, true, false)
+	addFailed(ofProfile+"client_ip_to_uri_failed_requests_rate_limit", profile.ClientIPToURIFailed, true, true)
+	addFailed(ofProfile+"uri_failed_requests_rate_limit", profile.URIFailed, false, true)
 	return limits
+}
+
+// perSecond is a limit of the HTTP profile: requests in a second, and 429 for the others; nil: there is none.
+func perSecond(most uint32) *kinds.RateProfile {
+	if most == 0 {
+		return nil
+	}
+	action := schema.Defaults[kinds.RateLimiterAction]()
+	action.Type = kinds.RespondExcess
+	return &kinds.RateProfile{RateLimiter: &kinds.RateLimiter{Count: most, Period: 1}, Action: action}
 }
 
 // limitConnections has engines limit the connections of a virtual service: how often they come, and how many there are.
@@ -58,6 +87,24 @@ func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) 
 	}
 }
 
+// hasLimitOfAll tells whether some limit counts all clients together: one of the virtual service, or of a rule.
+func (d *draft) hasLimitOfAll() bool {
+	isOfAll := func(limit *dataplanev1.RateLimit) bool {
+		return limit != nil && !limit.GetByClient() && !limit.GetByPath() && limit.GetByField() == "" &&
+			limit.GetByCookie() == ""
+	}
+	if slices.ContainsFunc(d.service.GetConnectionLimits(), isOfAll) ||
+		slices.ContainsFunc(d.service.GetRequestLimits(), isOfAll) {
+		return true
+	}
+	return slices.ContainsFunc(d.parts, func(part *enginev1.Resource) bool {
+		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return isOfAll(rule.GetRateLimit()) }
+		ofNetwork := func(rule *dataplanev1.NetworkRule) bool { return rule.GetRate() != nil }
+		return slices.ContainsFunc(part.GetHttpPolicySet().GetSecurityRules(), ofRule) ||
+			slices.ContainsFunc(part.GetNetworkPolicy().GetRules(), ofNetwork)
+	})
+}
+
 // ofConnections warns where a virtual service cannot have limits of connections.
 func ofConnections(field string, isSet func(*model.VirtualService) bool) []unheeded[model.VirtualService] {
 	return []unheeded[model.VirtualService]{
@@ -80,7 +127,8 @@ func rateLimits(profile *kinds.ApplicationProfile) *kinds.RateLimitProfile {
 func limitsRequests(profile *kinds.ApplicationProfile) bool {
 	limits := rateLimits(profile)
 	return limits != nil && (limits.ClientIPRequests != nil || limits.URIRequests != nil ||
-		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0)
+		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0 || limits.ClientIPFailed != nil ||
+		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil)
 }
 
 // rateLimit converts the limit of a security rule.

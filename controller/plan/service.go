@@ -23,6 +23,8 @@ type draft struct {
 	parts   []*enginev1.Resource // service last
 	report  report
 
+	limitsAll bool // it has a limit of all clients together, which its engines share out
+
 	refusal *draft // of a child that is not served; nil: not made yet, or not needed
 
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
@@ -76,6 +78,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
 	d.parts = append(d.parts, authorities...)
+	d.service.Tokens = tokenRules(d.subject, vs, &d.report)
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
 	}
@@ -83,6 +86,9 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d.addErrorPages()
 	c.addPolicies(d)
 	addScripts(d)
+	c.addNetworkPolicy(d)
+	addPoolRules(d)
+	d.limitsAll = d.hasLimitOfAll()
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
 	}
@@ -246,6 +252,11 @@ func secure(
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)
 		parts = append(parts, certificate(from))
+		if from.MustStaple() && !from.EnableOCSPStapling {
+			report.warn(about("sslkeyandcertificate", from.Identity, from.Named),
+				"enable_ocsp_stapling", "is false, and "+
+					"the certificate says that clients must not accept it without a stapled answer (RFC 7633)")
+		}
 	}
 	return parts
 }

@@ -47,6 +47,9 @@ func ticketKeys(ring tickets.Ring, virtualServiceUUID string) *dataplanev1.Ticke
 func certificate(from *model.Certificate) *enginev1.Resource {
 	compiled := &dataplanev1.Certificate{Uuid: from.UUID, Name: from.Name, ChainDer: from.ChainDER,
 		KeyPkcs8Der: from.KeyDER}
+	if answer, until := from.Staple(); answer != nil {
+		compiled.OcspAnswer = &dataplanev1.OcspAnswer{Der: answer, UntilUnixS: uint64(until.Unix())}
+	}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Certificate{Certificate: compiled}}
 }
 

@@ -80,8 +80,9 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 	}
 	for _, pool := range vs.Pools() {
 		if pool.SSLProfile != nil {
-			report.block(subject, "pool_ref", "pool %s has an SSL profile, and engines do not speak TLS over UDP: use a "+
-				"pool without one", pool.Name)
+			report.block(subject, "pool_ref",
+				"pool %s has an SSL profile, and engines do not speak TLS over UDP: use a "+
+					"pool without one", pool.Name)
 		}
 	}
 }

@@ -17,7 +17,9 @@ type unheeded[T any] struct {
 }
 
 const (
-	noRates       = "engines do not limit rates yet: has no effect"
+	noServerRates = "engines do not limit how often they connect to a server yet: has no effect"
+	noDosers      = "engines refuse whoever exceeds max_cps_per_client, and do not lower the limit for them: has no effect"
+	allAlike      = "engines limit clients and paths that they see for the first time as all others: has no effect"
 	noRequests    = "engines see no requests at layer 4: has no effect"
 	noThroughput  = "engines do not limit throughput yet: has no effect"
 	noConnections = "datagrams have no connections: has no effect"
@@ -39,7 +41,7 @@ var (
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
-	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noRates},
+	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noDosers},
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
@@ -89,7 +91,7 @@ var unheededOfConnections = slices.Concat(
 )
 
 var unheededOfPool = []unheeded[model.Pool]{
-	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
+	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noServerRates},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
@@ -120,14 +122,8 @@ var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
 }
 
 var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
-	{"max_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerCIP != 0 }, noRates},
-	{"max_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerCIPURI != 0 }, noRates},
-	{"max_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSPerURI != 0 }, noRates},
-	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, noRates},
-	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, noRates},
-	{"max_bad_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noRates},
-	{"max_bad_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noRates},
-	{"max_bad_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noRates},
+	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, allAlike},
+	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, allAlike},
 	{"compression_profile", func(h *kinds.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
 		"engines do not compress yet: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },

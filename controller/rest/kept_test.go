@@ -18,8 +18,8 @@ import (
 func (c *client) guarded(name string) schema.Object {
 	c.h.t.Helper()
 	body := onVip(c.vip(name), name, nil)
-	body["network_security_policy_ref"] = "https://elsewhere/api/networksecuritypolicy/networksecuritypolicy-1#ours"
-	body["l4_policies"] = []any{schema.Object{"index": 11, "l4_policy_set_ref": "/api/l4policyset?name=ours"}}
+	body["security_policy_ref"] = "https://elsewhere/api/securitypolicy/securitypolicy-1#ours"
+	body["dns_policies"] = []any{schema.Object{"index": 11, "dns_policy_ref": "/api/dnspolicy?name=ours"}}
 	return c.want(http.StatusCreated, "POST", "/api/virtualservice", body)
 }
 
@@ -36,8 +36,8 @@ func warningsIn(reply schema.Object) string {
 func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *testing.T) {
 	c := newHouse(t).login()
 	made := c.guarded("v")
-	const said = "l4_policies: engines do not apply policies of layer 4 yet: it is not served while this is set\n" +
-		"network_security_policy_ref: engines do not apply network security policies yet: it is not served while this is set"
+	const said = "dns_policies: engines do not apply DNS policies yet: it is not served while this is set\n" +
+		"security_policy_ref: engines do not apply security policies yet: it is not served while this is set"
 	if got := warningsIn(made); got != said {
 		t.Errorf("the reply says\n%s", got)
 	}
@@ -46,8 +46,8 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 		t.Error("an object that is read has what only the answer to a write has")
 	}
 	for _, shown := range []schema.Object{made, read} {
-		if shown["network_security_policy_ref"] != "https://elsewhere/api/networksecuritypolicy/networksecuritypolicy-1#ours" ||
-			fmt.Sprint(shown["l4_policies"]) != "[map[index:11 l4_policy_set_ref:/api/l4policyset?name=ours]]" {
+		if shown["security_policy_ref"] != "https://elsewhere/api/securitypolicy/securitypolicy-1#ours" ||
+			fmt.Sprint(shown["dns_policies"]) != "[map[dns_policy_ref:/api/dnspolicy?name=ours index:11]]" {
 			t.Errorf("read back %v", shown)
 		}
 	}
@@ -57,9 +57,9 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 			made["_last_modified"])
 	}
 	if list := c.want(http.StatusOK, "GET",
-		"/api/virtualservice?network_security_policy_ref.contains=networksecuritypolicy-1&fields=l4_policies",
+		"/api/virtualservice?security_policy_ref.contains=securitypolicy-1&fields=dns_policies",
 		nil); list["count"] != 1.0 ||
-		list["results"].([]any)[0].(schema.Object)["l4_policies"] == nil {
+		list["results"].([]any)[0].(schema.Object)["dns_policies"] == nil {
 		t.Errorf("found %v", list)
 	}
 }
@@ -67,35 +67,35 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 func TestKeptFieldsArePatched(t *testing.T) {
 	c := newHouse(t).login()
 	at := path(c.guarded("v"))
-	second := schema.Object{"index": 12, "l4_policy_set_ref": "/api/l4policyset/two"}
-	added := c.want(http.StatusOK, "PATCH", at, schema.Object{"add": schema.Object{"l4_policies": []any{second},
+	second := schema.Object{"index": 12, "dns_policy_ref": "/api/dnspolicy/two"}
+	added := c.want(http.StatusOK, "PATCH", at, schema.Object{"add": schema.Object{"dns_policies": []any{second},
 		"waf_policy_ref": "w"}})
-	if len(added["l4_policies"].([]any)) != 2 || added["waf_policy_ref"] != "w" ||
+	if len(added["dns_policies"].([]any)) != 2 || added["waf_policy_ref"] != "w" ||
 		!strings.Contains(warningsIn(added), "waf_policy_ref") {
 		t.Errorf("after add: %v", added)
 	}
 	replaced := c.want(http.StatusOK, "PATCH", at,
-		schema.Object{"replace": schema.Object{"network_security_policy_ref": "/api/networksecuritypolicy?name=b"}})
-	if replaced["network_security_policy_ref"] != "/api/networksecuritypolicy?name=b" {
+		schema.Object{"replace": schema.Object{"security_policy_ref": "/api/securitypolicy?name=b"}})
+	if replaced["security_policy_ref"] != "/api/securitypolicy?name=b" {
 		t.Errorf("after replace: %v", replaced)
 	}
 	c.want(http.StatusOK, "PATCH", at, schema.Object{"json_patch": []any{schema.Object{"op": "remove",
-		"path": "/l4_policies/0"}}})
+		"path": "/dns_policies/0"}}})
 	left := c.want(http.StatusOK, "PATCH", at, schema.Object{"delete": schema.Object{
-		"network_security_policy_ref": "", "waf_policy_ref": "", "l4_policies": []any{second}}})
-	for _, gone := range []string{"network_security_policy_ref", "waf_policy_ref", "weir_warnings"} {
+		"security_policy_ref": "", "waf_policy_ref": "", "dns_policies": []any{second}}})
+	for _, gone := range []string{"security_policy_ref", "waf_policy_ref", "weir_warnings"} {
 		if value, there := left[gone]; there {
 			t.Errorf("after delete there is %s: %v", gone, value)
 		}
 	}
-	if got := left["l4_policies"].([]any); len(got) != 0 {
+	if got := left["dns_policies"].([]any); len(got) != 0 {
 		t.Errorf("after delete there are %v", got)
 	}
 }
 
 func TestKeptFieldsOfAWrongTypeAreRefused(t *testing.T) {
 	c := newHouse(t).login()
-	for field, wrong := range map[string]any{"network_security_policy_ref": []any{"p"}, "l4_policies": "p",
+	for field, wrong := range map[string]any{"security_policy_ref": []any{"p"}, "dns_policies": "p",
 		"jwt_config": true, "enable_session": 7} {
 		body := onVip(c.vip(field), "v", nil)
 		body[field] = wrong
@@ -244,7 +244,7 @@ func (s *survey) sample(field []string) any {
 
 // saidByCertificate are fields that the controller computes, whatever the client sends.
 var saidByCertificate = regexp.MustCompile(
-	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$|^/api/pkiprofile/\S+ crls\..*$`)
+	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm|ocsp_error_status|ocsp_resp\S*)$|^/api/pkiprofile/\S+ crls\..*$`)
 
 // try sends the smallest object with one more field, which put adds. If the object is refused, try sends each part of
 // the field by itself.
@@ -352,6 +352,9 @@ func lay(object, over schema.Object) {
 	}
 }
 
+// ed25519Keys are those of RFC 8037 appendix A.2.
+const ed25519Keys = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+
 // smallest returns the smallest valid object of a kind.
 func (s *survey) smallest(kind *schema.Kind) schema.Object {
 	body := schema.Object{"name": "least"}
@@ -373,6 +376,15 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 			"remove_accept_encoding_header": true}}
 	case "errorpagebody":
 		body["error_page_body"] = "away"
+	case "jwtserverprofile":
+		body["jwks_keys"] = ed25519Keys
+	case "authprofile":
+		issuer := s.want(http.StatusCreated, "POST", "/api/jwtserverprofile",
+			schema.Object{"name": "issuer", "jwks_keys": ed25519Keys})
+		body["type"], body["jwt_profile_ref"] = "AUTH_PROFILE_JWT", "/api/jwtserverprofile/"+issuer["uuid"].(string)
+	case "ssopolicy":
+		body["type"] = "SSO_TYPE_JWT"
+		body["authentication_policy"] = schema.Object{"default_auth_profile_ref": s.existing["authprofile"]}
 	case "healthmonitor":
 		body["type"] = "HEALTH_MONITOR_TCP"
 	case "applicationpersistenceprofile":

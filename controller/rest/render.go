@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -38,7 +39,7 @@ func (c *call) rendering() rendering {
 
 // render turns a record into what a client reads.
 func (c *call) render(kind *schema.Kind, record *store.Record, style rendering) schema.Object {
-	object := record.Object
+	object := revocation.Into(c.view, record.Kind, record.UUID, record.Object)
 	if kind.DerivedBy == nil { // derived fields may depend on fields that the client does not want
 		object = only(object, style.fields)
 	}

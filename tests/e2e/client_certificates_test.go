@@ -15,7 +15,7 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// certified runs commands of docs/client-certificates.md, with addresses of the test in place of those of the document.
+// certified runs commands of a document, with addresses of the test in place of those of the document.
 type certified struct {
 	*stage
 	home, dir string
@@ -23,12 +23,12 @@ type certified struct {
 	server    string
 }
 
-func newCertified(t *testing.T) *certified {
+func newCertified(t *testing.T, document string, flags ...string) *certified {
 	t.Helper()
 	s := bareStage(t)
-	s.must(s.startController())
+	s.must(s.startController(flags...))
 	s.must(s.startEngine())
-	text, err := os.ReadFile("../../docs/client-certificates.md")
+	text, err := os.ReadFile("../../docs/" + document)
 	s.must(err)
 	c := &certified{stage: s, home: filepath.Join(s.dir, "home"), dir: t.TempDir()}
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
@@ -90,7 +90,7 @@ func (c *certified) eventuallyAs(name, more, wanted string) {
 }
 
 func TestMutualTLSFromNothingAsTheDocumentSays(t *testing.T) {
-	c := newCertified(t)
+	c := newCertified(t, "client-certificates.md")
 	if len(c.blocks) != 4 {
 		t.Fatalf("%d blocks of commands", len(c.blocks))
 	}
@@ -141,7 +141,7 @@ func (c *certified) resumed(name, version string) bool {
 }
 
 func TestRevokedClientIsShutOutUnderLoadAndOthersNotice(t *testing.T) {
-	c := newCertified(t)
+	c := newCertified(t, "client-certificates.md")
 	c.sh(c.blocks[0])
 	c.sh(c.blocks[1])
 	c.waitUp("shop")
@@ -181,7 +181,7 @@ cat open.txt`
 }
 
 func TestTunnelsAndChildrenAskForCertificates(t *testing.T) {
-	c := newCertified(t)
+	c := newCertified(t, "client-certificates.md")
 	c.sh(c.blocks[0])
 	c.sh(c.blocks[1])
 	c.create("applicationprofile", client.Object{"name": "tunnels", "type": "APPLICATION_PROFILE_TYPE_SSL",

@@ -65,17 +65,17 @@ def a_virtual_service_is_built_and_taken_down():
 def what_weir_does_not_act_on_comes_back_and_closes():
     a = session()
     vip = a.post('vsvip', data={'name': 'vip', 'vip': [{'vip_id': '1', 'ip_address': {'addr': '10.1.0.2', 'type': 'V4'}}]}).json()
-    guards = {'network_security_policy_ref': '/api/networksecuritypolicy?name=ours',
-              'l4_policies': [{'index': 11, 'l4_policy_set_ref': '/api/l4policyset?name=ours'}]}
+    guards = {'security_policy_ref': '/api/securitypolicy?name=ours',
+              'dns_policies': [{'index': 11, 'dns_policy_ref': '/api/dnspolicy?name=ours'}]}
     vs = a.post('virtualservice', data={'name': 'vs', 'services': [{'port': 80}], 'vsvip_ref': a.get_obj_ref(vip), **guards}).json()
-    said = ['network_security_policy_ref', 'l4_policies']
+    said = ['security_policy_ref', 'dns_policies']
     assert sorted(w['field'] for w in vs['weir_warnings']) == sorted(said), vs['weir_warnings']
     read = a.get_object_by_name('virtualservice', 'vs')
     assert all(read[name] == value for name, value in guards.items()), read
     again = a.put_by_name('virtualservice', 'vs', data=dict(read, description='changed')).json()
     assert all(again[name] == value for name, value in guards.items()), again
-    patched = a.patch('virtualservice/' + vs['uuid'], data={'delete': {'network_security_policy_ref': ''}}).json()
-    assert 'network_security_policy_ref' not in patched and patched['l4_policies'] == guards['l4_policies'], patched
+    patched = a.patch('virtualservice/' + vs['uuid'], data={'delete': {'security_policy_ref': ''}}).json()
+    assert 'security_policy_ref' not in patched and patched['dns_policies'] == guards['dns_policies'], patched
     for kind, made in (('virtualservice', vs), ('vsvip', vip)):
         assert a.delete(kind + '/' + made['uuid']).status_code == 204
 

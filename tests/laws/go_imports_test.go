@@ -45,7 +45,8 @@ var onlyImporter = map[string][]string{
 		"controller/metrics/madeup",
 		"tests/interop"},
 	"github.com/VictoriaMetrics": {"logs/store"},
-	"golang.org/x/crypto/":       {"controller/pki", "controller/admit", "controller/cloud/linux"},
+	"golang.org/x/crypto/": {"controller/pki", "controller/admit", "controller/cloud/linux",
+		"controller/revocation"},
 }
 
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
@@ -72,8 +73,10 @@ var mayImport = map[string][]string{
 	"controller/alert/notify": {"controller/syslog"},
 	"controller/alert": {"backoff", "controller/alert/notify", "controller/events", "controller/schema",
 		"controller/schema/kinds", "controller/series", "controller/store", "logs/query", "logs/text", "logs/wire"},
-	"controller/events":  {"controller/recent", "controller/health", "controller/model"},
-	"controller/port":    {"controller/events"},
+	"controller/events": {"controller/recent", "controller/health", "controller/model"},
+	"controller/port":   {"controller/events"},
+	"controller/revocation": {"backoff", "controller/events", "controller/model", "controller/schema",
+		"controller/schema/kinds", "controller/store"},
 	"controller/tickets": {"controller/sorted", "controller/model"},
 	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/sorted", "controller/model",
 		"controller/place", "controller/tickets"},
@@ -115,11 +118,13 @@ var mayImport = map[string][]string{
 		"controller/events", "controller/intake"},
 	"controller/admit": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/pki",
 		"controller/recent", "controller/port"},
-	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
+	"controller/rest": {"controller/revocation", "controller/schema", "controller/store", "controller/admit",
+		"controller/place",
 		"controller/events",
 		"controller/port", "controller/series", "controller/health/score", "logs", "logs/query", "logs/story",
 		"logs/text", "web"},
-	"controller": {"api", "controller/slowness", "controller/unusual", "controller/alert", "controller/alert/notify",
+	"controller": {"api", "controller/revocation", "controller/slowness",
+		"controller/unusual", "controller/alert", "controller/alert/notify",
 		"controller/health",
 		"controller/series",
 		"controller/grading", "controller/health/score", "controller/sorted", "controller/schema",
@@ -303,9 +308,9 @@ func TestRoomsOfANodeKnowNoneOfTheLeader(t *testing.T) {
 }
 
 // writers may put and delete records in a transaction of the store: admit writes objects; the root writes what was
-// decided about them (assignments, rings of session tickets), which are no objects.
+// decided about them (assignments, rings of session tickets), and what was fetched about them, which are no objects.
 var writers = []string{"controller/admit/admit.go", "controller/admit/account.go", "controller/admit/system.go",
-	"controller/assignments.go", "controller/rings.go"}
+	"controller/assignments.go", "controller/rings.go", "controller/fetched.go"}
 
 func TestObjectsAreWrittenThroughAdmission(t *testing.T) {
 	for _, file := range sources(t, ".go") {

@@ -30,8 +30,8 @@ var mayNameKinds = map[string][]string{
 	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
-		"pool",                                           // what can be watched
-		"httppolicyset", "vsdatascriptset", "poolgroup"}, // whose pools are those of virtual services
+		"pool",                                                          // what can be watched
+		"httppolicyset", "vsdatascriptset", "l4policyset", "poolgroup"}, // whose pools are those of virtual services
 	"controller/explain": {"virtualservice", "pool"}, // where a request goes
 	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
@@ -40,11 +40,12 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext",
 		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
-		"httppolicyset", "vsdatascriptset", "stringgroup", "ipaddrgroup"}, // of what virtual services are made
+		"httppolicyset", "vsdatascriptset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
+		"l4policyset", "ssopolicy", "authprofile", "jwtserverprofile"}, // of what virtual services are made
 	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "vsdatascriptset", "serviceenginegroup",
 		"applicationprofile",
 		"analyticsprofile",
-		"networkprofile", "sslprofile",
+		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
@@ -60,9 +61,10 @@ var mayNameKinds = map[string][]string{
 	// the administrator; of what there are reports
 	"controller": {"alert", "alertconfig", "analyticsprofile", "user", "virtualservice", "pool",
 		"serviceengine", "tenant"},
-	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
-	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
-	"controller/metrics": {"pool", "tenant"},                                    // labels of series
+	"controller/revocation": {"sslkeyandcertificate", "pkiprofile", "tenant"},      // about what is fetched
+	"controller/intake":     {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
+	"controller/series":     {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
+	"controller/metrics":    {"pool", "tenant"},                                    // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
 		"role",  // of an engine for a virtual service
 		"alert", // of TLS, which is none of them

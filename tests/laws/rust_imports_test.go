@@ -13,16 +13,17 @@ var crateMayKnow = map[string][]string{
 	"api":                 {},
 	"dataplane/wire":      {},
 	"dataplane/tls":       {"weir-wire"},
+	"dataplane/jwt":       {"weir-tls"},
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
 	"dataplane/rate":      {},
 	"dataplane/rules":     {"weir-wire", "weir-rate"},
 	"dataplane/script":    {"weir-wire", "weir-rules"},
-	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy",
+	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy",
 		"weir-rules", "weir-rate", "weir-script",
 		"weir-telemetry"},
-	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
+	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy", "weir-rules",
 		"weir-rate", "weir-script", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
@@ -36,7 +37,7 @@ var crateMayKnow = map[string][]string{
 }
 
 // pureCrates compute; the rest of the world is handed to them.
-var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy",
+var pureCrates = []string{"dataplane/wire", "dataplane/jwt", "dataplane/balance", "dataplane/policy",
 	"dataplane/rules", "dataplane/rate",
 	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}

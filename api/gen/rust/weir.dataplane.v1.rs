@@ -209,6 +209,9 @@ pub struct RateLimit {
     /// the same of a cookie
     #[prost(string, tag = "11")]
     pub by_cookie: ::prost::alloc::string::String,
+    /// only requests that fail are counted (4xx, 5xx); beyond the rate, all of the key are refused
+    #[prost(bool, tag = "12")]
+    pub of_failures: bool,
     /// on a request beyond the rate; unset: it goes on, and its record says so
     #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
     pub action: ::core::option::Option<rate_limit::Action>,
@@ -605,6 +608,80 @@ impl TextCriterion {
         }
     }
 }
+/// Who is let in. Rules are tried in their order when a connection is accepted, before TLS. The first that lets in or
+/// refuses ends them; a connection that none refuses is let in. Disabled rules are not here.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NetworkPolicy {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub rules: ::prost::alloc::vec::Vec<NetworkRule>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NetworkRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "2")]
+    pub position: u32,
+    /// all that is set must match; unset: every connection
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<ConnectionMatch>,
+    /// the rule holds until then; the largest number: always
+    #[prost(uint64, tag = "4")]
+    pub until_unix_s: u64,
+    #[prost(oneof = "network_rule::Action", tags = "5, 6, 7")]
+    pub action: ::core::option::Option<network_rule::Action>,
+}
+/// Nested message and enum types in `NetworkRule`.
+pub mod network_rule {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Action {
+        #[prost(message, tag = "5")]
+        Allow(super::Allow),
+        #[prost(message, tag = "6")]
+        Deny(super::Close),
+        /// a connection within the rate goes on to the next rule, the others are reset
+        #[prost(message, tag = "7")]
+        Rate(super::ConnectionRate),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConnectionMatch {
+    /// the client's address, as a PROXY header gives it, else that of the connection
+    #[prost(message, optional, tag = "1")]
+    pub client: ::core::option::Option<AddressMatch>,
+    #[prost(message, optional, tag = "2")]
+    pub client_port: ::core::option::Option<NumberMatch>,
+    #[prost(message, optional, tag = "3")]
+    pub listener_port: ::core::option::Option<NumberMatch>,
+}
+/// Chooses where connections go, and requests that no rule of HTTP sends elsewhere.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PoolRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// of the operator's virtual service: findings name it
+    #[prost(string, tag = "2")]
+    pub field: ::prost::alloc::string::String,
+    /// one of what is set must match; unset: every connection
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<ConnectionMatch>,
+    /// without a server
+    #[prost(message, optional, tag = "4")]
+    pub pool: ::core::option::Option<PoolChoice>,
+}
+/// Of all connections that a rule matches together. All workers of an engine count together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConnectionRate {
+    #[prost(uint32, tag = "1")]
+    pub per_s: u32,
+    /// that may come at once after a pause; less than per_s: per_s
+    #[prost(uint32, tag = "2")]
+    pub burst: u32,
+}
 /// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolGroup {
@@ -714,12 +791,92 @@ pub struct ClientCertificates {
     #[prost(message, repeated, tag = "5")]
     pub headers: ::prost::alloc::vec::Vec<ClientCertificateHeader>,
 }
+/// The signed tokens that requests must bring (RFC 7519). Whoever brings no good one gets the status 401.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TokenRules {
+    #[prost(message, repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<TokenKey>,
+    /// empty: any that has one of the keys
+    #[prost(string, tag = "2")]
+    pub issuer: ::prost::alloc::string::String,
+    /// not empty
+    #[prost(string, tag = "3")]
+    pub audience: ::prost::alloc::string::String,
+    /// the parameter of the query with the token; empty: it is in the field Authorization
+    #[prost(string, tag = "4")]
+    pub query_name: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TokenKey {
+    /// kid
+    #[prost(string, optional, tag = "1")]
+    pub id: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(enumeration = "TokenAlgorithm", tag = "2")]
+    pub algorithm: i32,
+    #[prost(bytes = "vec", tag = "3")]
+    pub spki_der: ::prost::alloc::vec::Vec<u8>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ClientCertificateHeader {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(enumeration = "HeaderVariable", tag = "2")]
     pub variable: i32,
+}
+/// RFC 7518 §3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TokenAlgorithm {
+    Unspecified = 0,
+    Rs256 = 1,
+    Rs384 = 2,
+    Rs512 = 3,
+    Ps256 = 4,
+    Ps384 = 5,
+    Ps512 = 6,
+    Es256 = 7,
+    Es384 = 8,
+    Es512 = 9,
+    /// Ed25519
+    Eddsa = 10,
+}
+impl TokenAlgorithm {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TOKEN_ALGORITHM_UNSPECIFIED",
+            Self::Rs256 => "TOKEN_ALGORITHM_RS256",
+            Self::Rs384 => "TOKEN_ALGORITHM_RS384",
+            Self::Rs512 => "TOKEN_ALGORITHM_RS512",
+            Self::Ps256 => "TOKEN_ALGORITHM_PS256",
+            Self::Ps384 => "TOKEN_ALGORITHM_PS384",
+            Self::Ps512 => "TOKEN_ALGORITHM_PS512",
+            Self::Es256 => "TOKEN_ALGORITHM_ES256",
+            Self::Es384 => "TOKEN_ALGORITHM_ES384",
+            Self::Es512 => "TOKEN_ALGORITHM_ES512",
+            Self::Eddsa => "TOKEN_ALGORITHM_EDDSA",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TOKEN_ALGORITHM_UNSPECIFIED" => Some(Self::Unspecified),
+            "TOKEN_ALGORITHM_RS256" => Some(Self::Rs256),
+            "TOKEN_ALGORITHM_RS384" => Some(Self::Rs384),
+            "TOKEN_ALGORITHM_RS512" => Some(Self::Rs512),
+            "TOKEN_ALGORITHM_PS256" => Some(Self::Ps256),
+            "TOKEN_ALGORITHM_PS384" => Some(Self::Ps384),
+            "TOKEN_ALGORITHM_PS512" => Some(Self::Ps512),
+            "TOKEN_ALGORITHM_ES256" => Some(Self::Es256),
+            "TOKEN_ALGORITHM_ES384" => Some(Self::Es384),
+            "TOKEN_ALGORITHM_ES512" => Some(Self::Es512),
+            "TOKEN_ALGORITHM_EDDSA" => Some(Self::Eddsa),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1157,6 +1314,8 @@ pub struct Plan {
     pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
     #[prost(message, repeated, tag = "900")]
     pub script_sets: ::prost::alloc::vec::Vec<ScriptSet>,
+    #[prost(message, repeated, tag = "910")]
+    pub network_policies: ::prost::alloc::vec::Vec<NetworkPolicy>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -1194,6 +1353,8 @@ pub struct Removed {
     pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "900")]
     pub script_sets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "910")]
+    pub network_policies: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -1246,6 +1407,9 @@ pub struct VirtualService {
     /// unset: clients are not asked for any
     #[prost(message, optional, tag = "760")]
     pub client_certificates: ::core::option::Option<ClientCertificates>,
+    /// needs http; unset: requests need no token
+    #[prost(message, optional, tag = "765")]
+    pub tokens: ::core::option::Option<TokenRules>,
     /// needs http; they come before the rules, in this order
     #[prost(message, repeated, tag = "610")]
     pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
@@ -1264,6 +1428,15 @@ pub struct VirtualService {
     /// needs http; empty: clients get the pages of the engine
     #[prost(string, tag = "641")]
     pub error_page_profile_uuid: ::prost::alloc::string::String,
+    /// not of a child; empty: everybody is let in
+    #[prost(string, tag = "910")]
+    pub network_policy_uuid: ::prost::alloc::string::String,
+    /// that serve it: its limits of all clients together are shared out over them. 0: one
+    #[prost(uint32, tag = "912")]
+    pub engines: u32,
+    /// the first that matches chooses; if none does: pool_uuid or pool_group_uuid
+    #[prost(message, repeated, tag = "911")]
+    pub pool_rules: ::prost::alloc::vec::Vec<PoolRule>,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.
@@ -1580,6 +1753,18 @@ pub struct Certificate {
     pub chain_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
+    /// unset: nothing is stapled
+    #[prost(message, optional, tag = "764")]
+    pub ocsp_answer: ::core::option::Option<OcspAnswer>,
+}
+/// What the authority of a certificate says about it (RFC 6960), verified.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OcspAnswer {
+    #[prost(bytes = "vec", tag = "1")]
+    pub der: ::prost::alloc::vec::Vec<u8>,
+    /// not stapled from then on
+    #[prost(uint64, tag = "2")]
+    pub until_unix_s: u64,
 }
 /// The authorities that may sign the certificates of servers and of clients.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

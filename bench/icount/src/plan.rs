@@ -258,5 +258,6 @@ pub fn certificate() -> api::Certificate {
         name: "certificate".to_owned(),
         chain_der: vec![include_bytes!("../../../dataplane/tls/testdata/default-ec.crt.der").to_vec()],
         key_pkcs8_der: include_bytes!("../../../dataplane/tls/testdata/default-ec.key.der").to_vec(),
+        ocsp_answer: None,
     }
 }

@@ -151,6 +151,7 @@ func deriveCertificate(o schema.Object, now time.Time) *schema.FieldError {
 		o["key_params"] = params
 	}
 	describeCertificate(certificate, leaf, now)
+	deriveOCSP(o, leaf.OCSPServer)
 	return nil
 }
 

@@ -143,9 +143,12 @@ func (*HTTPRequestRule) SwitchedOff(o schema.Object) bool { return o["enable"] =
 func (*HTTPResponseRule) SwitchedOff(o schema.Object) bool { return o["enable"] == false }
 
 // rulesIn counts the rules of a policy, and how many of them are in force.
-func rulesIn(policy string) func(column.Row) string {
+func rulesIn(policy string) func(column.Row) string { return rulesOf(policy, "rules") }
+
+// rulesOf does the same for the list at a path.
+func rulesOf(path ...string) func(column.Row) string {
 	return func(row column.Row) string {
-		rules := column.List(row.Object, policy, "rules")
+		rules := column.List(row.Object, path...)
 		off := 0
 		for _, rule := range rules {
 			if column.At(rule, "enable") == false {

@@ -27,7 +27,11 @@ type PKIProfile struct {
 
 // CRL is a list of the certificates that an authority has revoked.
 type CRL struct {
-	Body              string `json:"body"` // empty: see the rule for server_url
+	Body              string `json:"body"` // with server_url: what was fetched
+	ServerURL         string `json:"server_url"`
+	UpdateIntervalMin uint32 `json:"update_interval" min:"30" max:"525600" default:"1440"`
+	ETag              string `json:"etag" computed:"true"`
+	LastRefreshed     string `json:"last_refreshed" computed:"true"`
 	CommonName        string `json:"common_name" computed:"true"`
 	DistinguishedName string `json:"distinguished_name" computed:"true"` // of the issuer
 	LastUpdate        string `json:"last_update" computed:"true"`
@@ -50,8 +54,8 @@ func init() {
 		Example: `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"
   weir pki create staff ca_certs[0].certificate="$(cat ca.pem)" crls[0].body="$(cat crl.pem)"`,
 		Kept: []schema.Rule{
-			schema.Closes("engines do not fetch lists: give the list itself as body, and again before its next_update",
-				"crls.server_url crls.update_interval crls.file_ref"),
+			schema.Closes("there are no files of the controller: give the list itself as body, or server_url",
+				"crls.file_ref"),
 			schema.NoEffect(computed, ""),
 		},
 	})
@@ -80,8 +84,26 @@ func (p *PKIProfile) AllowsExpiredLists() bool {
 	return slices.Contains(p.AllowPKIErrors, allowExpiredCRL)
 }
 
-// Complete asks the lists that are there.
+// ListURLs are the places where lists are fetched.
+func (p *PKIProfile) ListURLs() (urls []string) {
+	for _, list := range p.CRLs {
+		if list.ServerURL != "" {
+			urls = append(urls, list.ServerURL)
+		}
+	}
+	return urls
+}
+
+// Complete asks the lists that are there. The body of a list that is fetched is what was fetched, and no operator's.
 func (*PKIProfile) Complete(o schema.Object) {
+	for _, list := range objects(o["crls"]) {
+		if url, _ := list["server_url"].(string); url != "" {
+			for _, field := range []string{"body", "common_name", "distinguished_name", "last_update", "next_update",
+				"fingerprint"} {
+				delete(list, field)
+			}
+		}
+	}
 	if _, said := o["crl_check"]; !said {
 		o["crl_check"] = len(objects(o["crls"])) > 0
 	}
@@ -109,6 +131,16 @@ func (p *PKIProfile) Validate() *schema.FieldError {
 		}
 	}
 	for i, list := range p.CRLs {
+		if list.ServerURL != "" {
+			if problem := checkFetchURL(fmt.Sprintf("crls[%d].server_url", i), list.ServerURL); problem != nil {
+				return problem
+			}
+		}
+		if slices.ContainsFunc(p.CRLs[:i], func(other CRL) bool {
+			return list.ServerURL != "" && other.ServerURL == list.ServerURL
+		}) {
+			return refuse(fmt.Sprintf("crls[%d].server_url", i), "is there twice")
+		}
 		if list.Body == "" {
 			continue
 		}
@@ -135,7 +167,7 @@ func derivePKIProfile(o schema.Object, now time.Time) *schema.FieldError {
 		case text == "" && !isFetched(list):
 			return refuse(fmt.Sprintf("crls[%d].body", i), "is empty; give the list in PEM, or server_url")
 		case text == "":
-			continue // see the rule for server_url
+			continue // it is not fetched yet
 		}
 		read, problem := parseCRL(i, text)
 		if problem != nil {

@@ -50,6 +50,11 @@ type RateLimitProfile struct {
 	URIRequests           *RateProfile  `json:"uri_requests_rate_limit"`
 	ClientIPToURIRequests *RateProfile  `json:"client_ip_to_uri_requests_rate_limit"`
 	HTTPHeaders           []RateProfile `json:"http_header_rate_limits" items:"16"`
+
+	// Of requests that fail: beyond the rate, all requests of the client or path are acted on.
+	ClientIPFailed      *RateProfile `json:"client_ip_failed_requests_rate_limit"`
+	URIFailed           *RateProfile `json:"uri_failed_requests_rate_limit"`
+	ClientIPToURIFailed *RateProfile `json:"client_ip_to_uri_failed_requests_rate_limit"`
 }
 
 const (
@@ -121,7 +126,10 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 	return cmp.Or(profile.ClientIPConnections.checkOfConnections(field+"client_ip_connections_rate_limit"),
 		profile.ClientIPRequests.check(field+"client_ip_requests_rate_limit"),
 		profile.URIRequests.check(field+"uri_requests_rate_limit"),
-		profile.ClientIPToURIRequests.check(field+"client_ip_to_uri_requests_rate_limit"))
+		profile.ClientIPToURIRequests.check(field+"client_ip_to_uri_requests_rate_limit"),
+		profile.ClientIPFailed.check(field+"client_ip_failed_requests_rate_limit"),
+		profile.URIFailed.check(field+"uri_failed_requests_rate_limit"),
+		profile.ClientIPToURIFailed.check(field+"client_ip_to_uri_failed_requests_rate_limit"))
 }
 
 func (l *RateLimiter) check(field string) *schema.FieldError {

@@ -24,6 +24,11 @@ type SSLKeyAndCertificate struct {
 	KeyBase64          bool            `json:"key_base64" default:"false"`
 	EnableOCSPStapling bool            `json:"enable_ocsp_stapling" default:"false"`
 	IsFederated        bool            `json:"is_federated" default:"false"`
+
+	OCSPConfig       *OCSPConfig       `json:"ocsp_config"`
+	OCSPErrorStatus  string            `json:"ocsp_error_status" enum:"OCSPErrorStatus" computed:"true" default:"OCSP_ERR_CERTSTATUS_DISABLED"`
+	OCSPResponders   []string          `json:"ocsp_responder_url_list_from_certs" computed:"true"`
+	OCSPResponseInfo *OCSPResponseInfo `json:"ocsp_response_info" computed:"true"`
 }
 
 func init() {
@@ -53,7 +58,8 @@ func init() {
 		Kept: []schema.Rule{
 			schema.NoEffect(noCertificate, "certificate_management_profile_ref dynamic_params"),
 			schema.NoEffect(noHSM, "hardwaresecuritymodulegroup_ref import_key_to_hsm enckey_*"),
-			schema.NoEffect("engines do not ask for the status of certificates", "ocsp_*"),
+			schema.NoEffect("the controller tries until a responder answers, less and less often",
+				"ocsp_config.max_tries"),
 			schema.NoEffect(computed, ""),
 		},
 	})
@@ -176,7 +182,7 @@ func (c *SSLKeyAndCertificate) Validate() *schema.FieldError {
 			Problem: "has a key that is neither RSA of 1024, 2048, 3072 or 4096 bits nor on P-256, P-384 or P-521",
 		}
 	}
-	return nil
+	return c.OCSPConfig.check()
 }
 
 func (c *SSLKeyAndCertificate) checkFormat() *schema.FieldError {

@@ -44,13 +44,20 @@ type VirtualService struct {
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
-	HTTPPolicies []HTTPPolicies  `json:"http_policies" items:"64"`
-	DataScripts  []VSDataScripts `json:"vs_datascripts" items:"64"`
+	HTTPPolicies []HTTPPolicies        `json:"http_policies" items:"64"`
+	DataScripts  []VSDataScripts       `json:"vs_datascripts" items:"64"`
+	L4Policies   []L4Policies          `json:"l4_policies" items:"64"`
+	ServicePools []ServicePoolSelector `json:"service_pool_select" items:"256"`
+
+	NetworkSecurityPolicyRef string `json:"network_security_policy_ref" ref:"networksecuritypolicy"`
 
 	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
 	CertificateRefs         []string `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
 	SSLSessionCacheAvgSize  uint32   `json:"ssl_sess_cache_avg_size" min:"1024" max:"1048576" default:"1024"`
 	AllowInvalidCertificate bool     `json:"allow_invalid_client_cert" default:"false"`
+
+	SSOPolicyRef string     `json:"sso_policy_ref" ref:"ssopolicy"`
+	JWT          *JWTConfig `json:"jwt_config"`
 
 	FlowDist              string   `json:"flow_dist" enum:"FlowDist" default:"LOAD_AWARE"`
 	FlowLabelType         string   `json:"flow_label_type" enum:"FlowLabelType" default:"NO_LABEL"`
@@ -105,20 +112,16 @@ func init() {
 		Beside:  []string{"vsvip", "pool", "networkprofile"},
 		Example: `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`,
 		Kept: []schema.Rule{
-			schema.Closes("engines do not apply network security policies yet", "network_security_policy_ref"),
 			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
-			schema.Closes("engines do not apply policies of layer 4 yet", "l4_policies"),
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
 			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
-			schema.Closes("engines do not authenticate clients yet",
-				"sso_policy_ref saml_sp_config oauth_vs_config jwt_config ldap_vs_config"),
+			schema.Closes("engines authenticate clients by tokens only yet",
+				"saml_sp_config oauth_vs_config ldap_vs_config"),
 			schema.Closes("engines do not protect against forged requests yet", "csrf_policy_ref"),
 			schema.Closes("engines do not detect bots yet", "bot_policy_ref"),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"icap_request_profile_refs sideband_profile"),
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
-			schema.Closes("engines have one pool or pool group for all ports yet, that of pool_ref or pool_group_ref",
-				"service_pool_select"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
 			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
@@ -230,6 +233,9 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 	if problem := vs.checkHosting(); problem != nil {
 		return problem
 	}
+	if problem := vs.JWT.check(); problem != nil {
+		return problem
+	}
 	if !vs.IsChild() {
 		switch {
 		case len(vs.Services) == 0:
@@ -244,7 +250,7 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
 	}
-	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips),
+	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), vs.checkL4Policies(), checkVips(vs.Vips),
 		vs.RequestsRateLimit.check("requests_rate_limit"),
 		vs.ConnectionsRateLimit.checkOfConnections("connections_rate_limit"))
 }

@@ -42,9 +42,10 @@ pub struct Prepared {
 
 impl Served {
     pub fn new(workers: u32) -> Self {
-        // Random, so that engines that start together do not all begin with the same servers.
-        let offset = RandomState::new().build_hasher().finish() as u32;
-        let workers = Worker::all(workers, offset);
+        // Random, so that engines that start together do not all begin with the same servers, and nobody knows where limits
+        // count whom.
+        let seed = RandomState::new().build_hasher().finish();
+        let workers = Worker::all(workers, seed);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
         Self { workers, snapshots, listening: BTreeSet::new(), renewed: BTreeSet::new(), agent: None }
     }

@@ -41,6 +41,7 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
         http_policy_sets: plan.http_policy_sets.iter().map(|set| set.uuid.clone()).collect(),
         string_groups: plan.string_groups.iter().map(|group| group.uuid.clone()).collect(),
         address_groups: plan.address_groups.iter().map(|group| group.uuid.clone()).collect(),
+        network_policies: plan.network_policies.iter().map(|policy| policy.uuid.clone()).collect(),
     };
     let empty = Plan { revision: plan.revision, ..Plan::default() };
     let away = PlanChange { base_revision: plan.revision, changed: Some(empty), removed: Some(removed) };
@@ -73,7 +74,10 @@ fn check_contents(plan: &Plan, snapshot: &Snapshot) -> HashSet<u32> {
         assert!(group.pools.iter().map(|pool| pool.id).eq(ids));
         assert!(group.pools.iter().all(|pool| snapshot.pool(&pool.uuid).is_some_and(|its| Arc::ptr_eq(its, pool))));
     }
-    assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
+    assert_eq!(
+        snapshot.listeners().count(),
+        plan.virtual_services.iter().map(|service| service.listeners.len()).sum::<usize>()
+    );
     for (at, listener) in snapshot.listeners() {
         assert!(at.address.port() > 0);
         assert!(!listener.tls || listener.service.tls.is_some());

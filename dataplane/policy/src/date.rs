@@ -31,6 +31,11 @@ impl Date {
         Self { unix_s, line: Text::of(line) }
     }
 
+    /// In seconds since 1970.
+    pub fn unix_s(&self) -> u64 {
+        self.unix_s
+    }
+
     /// Writes the line anew when the second is another.
     #[inline]
     pub fn follow(&mut self, unix_s: u64) {

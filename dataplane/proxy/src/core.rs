@@ -1,11 +1,12 @@
 //! What all sessions of a worker share.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
+use weir_jwt::Verified;
 use weir_policy::Date;
 use weir_rate::Place;
-use weir_rules::Scratch;
+use weir_rules::{Arriving, Scratch};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
@@ -46,6 +47,8 @@ pub(crate) struct Core {
     /// For the rules that are tried on a request.
     pub rules: Scratch,
     pub scripts: Scripting,
+    /// Tokens of clients.
+    pub verified: Verified,
     /// The date in this batch.
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
@@ -93,6 +96,7 @@ impl Core {
             fields: FieldTable::new(),
             rules: Scratch::default(),
             scripts: Scripting::default(),
+            verified: Verified::default(),
             date: Date::at(0),
             scratch: Vec::new(),
             opened: Vec::new(),
@@ -113,6 +117,11 @@ impl Core {
         if let Some(slot) = self.records.slot(noted) {
             slot.say(&said);
         }
+    }
+
+    /// A connection or a session that comes to a listener, from a client.
+    pub fn arriving(&self, (listener, client): (SocketAddr, SocketAddr)) -> Arriving {
+        Arriving { client, listener_port: listener.port(), unix_s: self.records.unix_s() }
     }
 
     /// Prepares for a batch.

@@ -1,5 +1,6 @@
 //! What can go wrong with an exchange or with a client's connection, and who caused it.
 
+use weir_rules::Barred;
 use weir_telemetry::HandshakeFault;
 use weir_tls::CertificateFault;
 use weir_wire::http2::Code;
@@ -26,6 +27,8 @@ pub enum Error {
     },
     /// A request has a field that only the engine writes.
     ForgedField,
+    /// A request brings no good token, and needs one.
+    Token(weir_jwt::Fault),
     /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,
@@ -72,6 +75,8 @@ pub enum Error {
     },
     /// The virtual service has as many connections as it may have.
     TooManyConnections,
+    /// A rule for connections bars it.
+    Barred(Barred),
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
     /// A DataScript failed or took too long.

@@ -7,6 +7,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
+use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::Moment;
 use weir_rules::{Asked, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
@@ -27,6 +28,7 @@ use crate::{
         hello,
         hosted::{Came, lacks_pool},
         identity::{check_fields, is_plain_for},
+        token,
     },
     core::Core,
     error::Error,
@@ -49,6 +51,12 @@ pub struct Question {
     pub client: SocketAddr,
     /// The head of the request, as HTTP/1.1 has it.
     pub head: Vec<u8>,
+}
+
+impl Question {
+    fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.listener, self.client)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -149,6 +157,10 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     let Some(listener) = core.snapshot.listener(TransportAddress::tcp(question.listener)) else { return Ok(()) };
     let mut service = listener.service.clone();
     told.service = Some(service.clone());
+    if let Some(gate) = &service.gate {
+        let arriving = core.arriving(question.ends());
+        gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
+    }
     match (listener.tls, question.tls) {
         (true, false) => return Err(Local::because(None, TLS_EXPECTED)),
         (false, true) if service.http().is_some() => return Err(Local::because(None, TLS_UNEXPECTED)),
@@ -162,7 +174,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
         service = child;
     }
     if service.http().is_none() {
-        return tell_server(core, now, (&service, Ruled::default()), None, question.client, told);
+        return tell_server(core, now, (&service, Ruled::default()), None, question.ends(), told);
     }
     let Some(limits) = service.http().map(|http| http.request_limits) else { return Ok(()) };
     let mut fields = FieldTable::new();
@@ -216,8 +228,16 @@ fn tell_request(
             let from =
                 Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
             let version = HttpVersion::Http11;
-            let mut judged =
-                policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
+            let mut token = Ok(());
+            let mut admits = || {
+                if let Some(tokens) = &policies.tokens {
+                    // Nothing is remembered of a question.
+                    token = token::check(tokens, head, core.date.unix_s(), &mut Verified::default());
+                }
+                token.is_ok()
+            };
+            let asked = Asked { head, version, from };
+            let mut judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);
@@ -228,6 +248,10 @@ fn tell_request(
             };
             rule_edits = std::mem::take(&mut judged.edits);
             decided(judged)?;
+            if let Err(fault) = token {
+                redirected(http, head, &facts)?;
+                return Err(Error::Token(fault).into());
+            }
             ruled
         }
     };
@@ -241,7 +265,7 @@ fn tell_request(
     if let Some(scripts) = service.scripts.as_deref() {
         tell_scripts(core, scripts, question, (&service, head, &rule_edits), &mut ruled, told)?;
     }
-    tell_server(core, now, (&service, ruled), Some(head), question.client, told)
+    tell_server(core, now, (&service, ruled), Some(head), question.ends(), told)
 }
 
 /// Runs the scripts for the request: they change nothing but the request.
@@ -322,12 +346,13 @@ fn tell_server(
     now: Time,
     (service, ruled): (&Arc<VirtualService>, Ruled),
     head: Option<&RequestHead<'_>>,
-    client: SocketAddr,
+    (listener, client): (SocketAddr, SocketAddr),
     told: &mut Explanation,
 ) -> Result<(), Local> {
     let to = ruled.to.or_else(|| {
-        let group = service.group.clone().map(Destination::Group);
-        service.pool.clone().map(Destination::Pool).or(group)
+        let aim = service.aim(client, listener.port());
+        let group = aim.group.cloned().map(Destination::Group);
+        aim.pool.cloned().map(Destination::Pool).or(group)
     });
     let fields = head.map(|head| &head.fields);
     let (pool, mut action) = match to {

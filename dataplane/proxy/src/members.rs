@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::{Balancer, Sharing};
-use weir_snapshot::{FailAction, Pool, PoolGroup, VirtualService};
+use weir_snapshot::{Aim, FailAction, Pool, PoolGroup};
 use weir_wire::head::Fields;
 
 use crate::{
@@ -42,35 +42,29 @@ impl Core {
     /// The pool whose servers get a connection or a session, after all those that it has `left`. `None`: there is no other.
     #[cold]
     #[inline(never)]
-    pub fn pool_after(
-        &mut self,
-        now: Time,
-        service: &VirtualService,
-        peer: SocketAddr,
-        left: &[u32],
-    ) -> Option<Arc<Pool>> {
-        if let Some(pool) = service.pool.as_ref().filter(|pool| !left.contains(&pool.id)) {
+    pub fn pool_after(&mut self, now: Time, aim: Aim<'_>, peer: SocketAddr, left: &[u32]) -> Option<Arc<Pool>> {
+        if let Some(pool) = aim.pool.filter(|pool| !left.contains(&pool.id)) {
             return Some(pool.clone());
         }
-        if let Some(group) = &service.group
+        if let Some(group) = aim.group
             && let Some(pool) = self.pools.choose_in(now, group, peer, left)
         {
             return Some(pool);
         }
-        let action = service.group.as_ref().and_then(|group| group.fail_action.as_ref());
-        let mut own = service.pools().filter(|pool| left.is_empty() || left.contains(&pool.id));
+        let action = aim.group.and_then(|group| group.fail_action.as_ref());
+        let mut own = aim.pools().filter(|pool| left.is_empty() || left.contains(&pool.id));
         let backup = action.or_else(|| Some(&own.next()?.fail_action))?.backup()?;
         self.snapshot.pool(backup).filter(|pool| !left.contains(&pool.id)).cloned()
     }
 
-    /// Whether a virtual service, without the help of rules, sends clients to this pool.
+    /// Whether clients that go there may come to this pool.
     #[cold]
     #[inline(never)]
-    pub fn sends_to(&self, service: &VirtualService, pool: u32) -> bool {
-        let of_group = service.group.as_ref().and_then(|group| group.fail_action.as_ref());
-        let actions = service.pools().map(|pool| &pool.fail_action).chain(of_group);
+    pub fn leads_to(&self, aim: Aim<'_>, pool: u32) -> bool {
+        let of_group = aim.group.and_then(|group| group.fail_action.as_ref());
+        let actions = aim.pools().map(|pool| &pool.fail_action).chain(of_group);
         let mut backups = actions.filter_map(FailAction::backup).filter_map(|uuid| self.snapshot.pool(uuid));
-        service.pools().any(|own| own.id == pool) || backups.any(|backup| backup.id == pool)
+        aim.pools().any(|own| own.id == pool) || backups.any(|backup| backup.id == pool)
     }
 }
 

@@ -6,7 +6,7 @@ use weir_wire::head::HeadSink;
 
 use crate::{
     call,
-    client::answer::Answer,
+    client::{answer::Answer, token},
     error::Error,
     head::{self, Target},
     io::Io,
@@ -51,6 +51,9 @@ impl Page {
             head.line(b"Content-Type: text/html\r\n");
             head.number(b"Content-Length", body.iter().map(|part| part.len() as u64).sum());
             head.line(b"Cache-Control: no-store\r\n");
+            if let Some(challenge) = token::challenge(self.error) {
+                head.field(b"WWW-Authenticate", [challenge.as_bytes()]);
+            }
             head.line(date);
             head.line(profile.security_lines(client));
         })?;

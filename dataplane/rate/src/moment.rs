@@ -13,6 +13,12 @@ impl Moment {
         Self { nanos, mode: Mode::Count }
     }
 
+    /// The same moment for something that is not counted.
+    #[must_use]
+    pub fn only_looking(self) -> Self {
+        Self::looking(self.nanos)
+    }
+
     pub fn looking(nanos: u64) -> Self {
         Self { nanos, mode: Mode::Look }
     }

@@ -1,9 +1,8 @@
 //! The cells of many keys, in a table of fixed size that all workers of an engine share.
 //!
-//! A key has its place in one set of four cells, a line of the cache. A new key gets the cell of the set whose arrival time
-//! is the smallest: mostly one that has nothing counted any more. A cell that refuses at the moment by the rate of the new
-//! key is never given away, so a flood of new keys of a limit frees nobody from that limit; if all four of a set refuse, a
-//! new key passes uncounted. A flood of keys of a slow limit may free keys of a fast one: cells do not know their rates.
+//! A key has its place in one set of four cells, a line of the cache. A new key gets the cell of the set that has used the
+//! least of its rate: mostly one that has nothing counted any more. A cell that refuses at the moment is never given away, so
+//! a flood of new keys frees nobody, whichever limit they belong to; if all four of a set refuse, a new key passes uncounted.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -15,17 +14,18 @@ use zerocopy::FromZeros;
 use crate::{
     Beyond, Key, Moment,
     moment::Mode,
-    rate::{EMPTY, Rate, ticks},
+    rate::{EMPTY, Rate, Slack, ticks},
 };
 
 const WAYS: usize = 4;
 /// The tag of a cell that no key has.
 const NOBODY: u64 = 0;
+const SLACK_BITS: u64 = u16::MAX as u64;
 
 #[derive(FromZeros, Debug)]
 #[repr(C)]
 struct Cell {
-    /// The hash of its key, or [`NOBODY`].
+    /// The hash of its key, of which the last bits are those of its rate's slack; or [`NOBODY`].
     tag: AtomicU64,
     arrival: AtomicU64,
 }
@@ -63,14 +63,15 @@ impl Table {
     fn take(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
         let hash = key.hash();
         let Some(set) = self.set(hash) else { return Ok(()) };
-        let cell = set.find(hash).or_else(|| set.bring(hash, rate, now));
+        let tag = tag_of(hash, rate);
+        let cell = set.find(tag).or_else(|| set.bring(tag, now));
         cell.map_or(Ok(()), |cell| rate.take(&cell.arrival, now))
     }
 
     /// What [`take`](Self::take) would say, without counting.
     fn look(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
         let hash = key.hash();
-        let cell = self.set(hash).and_then(|set| set.find(hash));
+        let cell = self.set(hash).and_then(|set| set.find(tag_of(hash, rate)));
         cell.map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
     }
 
@@ -80,10 +81,16 @@ impl Table {
     }
 }
 
+/// What a cell is found by. The bits that it lacks are those that choose the set.
+#[inline]
+fn tag_of(hash: u64, rate: &Rate) -> u64 {
+    hash & !SLACK_BITS | u64::from(rate.slack().bits())
+}
+
 impl Set {
     #[inline]
-    fn find(&self, hash: u64) -> Option<&Cell> {
-        self.0.iter().find(|cell| cell.tag.load(Acquire) == hash)
+    fn find(&self, tag: u64) -> Option<&Cell> {
+        self.0.iter().find(|cell| cell.tag.load(Acquire) == tag)
     }
 
     /// Gives a new key a cell; `None`: all refuse at the moment.
@@ -92,33 +99,34 @@ impl Set {
     /// after it has written its tag, and the later of the two cells is given up before anything is counted in it.
     #[cold]
     #[inline(never)]
-    fn bring(&self, hash: u64, rate: &Rate, now: u64) -> Option<&Cell> {
+    fn bring(&self, tag: u64, now: u64) -> Option<&Cell> {
         // Each turn without success is another worker's success; a few are enough.
         for _ in 0..WAYS {
-            let (at, tag) = self.victim(rate, now)?;
+            let (at, before) = self.victim(now)?;
             let cell = &self.0[at];
-            if !cell.pass_on(tag, hash, now) {
-                match self.find(hash) {
+            if !cell.pass_on(before, tag, now) {
+                match self.find(tag) {
                     Some(brought) => return Some(brought),
                     None => continue,
                 }
             }
-            let first = self.0.iter().find(|cell| cell.tag.load(SeqCst) == hash)?;
+            let first = self.0.iter().find(|cell| cell.tag.load(SeqCst) == tag)?;
             if !std::ptr::eq(first, cell) {
-                let _ = cell.tag.compare_exchange(hash, NOBODY, SeqCst, Relaxed);
+                let _ = cell.tag.compare_exchange(tag, NOBODY, SeqCst, Relaxed);
             }
             return Some(first);
         }
         None
     }
 
-    /// The cell with the smallest arrival time, and its tag, if it may go.
-    fn victim(&self, rate: &Rate, now: u64) -> Option<(usize, u64)> {
+    /// The cell that has used the least of its rate, and its tag; `None`: all refuse.
+    fn victim(&self, now: u64) -> Option<(usize, u64)> {
         let cells = self.0.iter().map(|cell| (cell.tag.load(SeqCst), cell.arrival.load(Relaxed)));
         // One without a tag that has something counted is just being passed on.
         let free = cells.enumerate().filter(|(_, (tag, arrival))| *tag != NOBODY || *arrival <= ticks(now));
-        let (at, (tag, _)) = free.min_by_key(|(_, (_, arrival))| *arrival)?;
-        rate.look(&self.0[at].arrival, now).is_ok().then_some((at, tag))
+        let used = free.map(|(at, (tag, arrival))| (at, tag, Slack::from_bits(tag as u16).used(arrival, now)));
+        let least = used.filter(|(.., used)| *used < 1.0).min_by(|one, other| one.2.total_cmp(&other.2));
+        least.map(|(at, tag, _)| (at, tag))
     }
 }
 
@@ -168,6 +176,34 @@ mod tests {
             let _ = table.take(&key(1_000 + number), &rate, S + number);
         }
         assert!(hot.iter().all(|key| table.take(key, &rate, S + 100_000).is_err()));
+    }
+
+    #[test]
+    fn flood_of_keys_of_one_limit_frees_nobody_from_another() {
+        let (slow, fast) = (Rate::new(1_000, 86_400, 0), Rate::new(5, 60, 0));
+        let at_once = Rate::new(1, 1, 0);
+        for (refusing, flooding) in [(&fast, &slow), (&slow, &fast), (&at_once, &slow)] {
+            let table = Table::of_keys(64);
+            let hot: Vec<_> = (0..12).map(key).collect();
+            for key in &hot {
+                while table.take(key, refusing, S).is_ok() {}
+            }
+            for number in 0..100_000 {
+                let _ = table.take(&key(1_000 + number), flooding, S + number);
+            }
+            assert!(hot.iter().all(|key| table.take(key, refusing, S + 100_000).is_err()), "{refusing:?}");
+        }
+    }
+
+    #[test]
+    fn key_near_its_limit_stays_where_keys_of_a_slower_one_come() {
+        let (slow, fast) = (Rate::new(1_000, 86_400, 0), Rate::new(5, 60, 0));
+        let table = Table::of_keys(4);
+        assert_eq!((0..4).filter(|_| table.take(&key(1), &fast, S).is_ok()).count(), 4);
+        for number in 0..1_000 {
+            let _ = table.take(&key(1_000 + number), &slow, S + number);
+        }
+        assert_eq!((0..4).filter(|_| table.take(&key(1), &fast, S + 1_000).is_ok()).count(), 1);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What has been counted for the limits of one virtual service, by all workers of an engine and through all Plans.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -34,12 +37,21 @@ pub struct Tally {
     of_keys: Table,
     of_limits: Table,
     open: Gauge,
+    /// That serve the virtual service.
+    engines: AtomicU32,
 }
 
 impl Tally {
     /// `seed`: the engine's own.
     pub fn new(seed: u64) -> Self {
-        Self { seed, of_keys: Table::of_keys(KEYS), of_limits: Table::of_keys(LIMITS), open: Gauge::default() }
+        let (of_keys, of_limits) = (Table::of_keys(KEYS), Table::of_keys(LIMITS));
+        Self { seed, of_keys, of_limits, open: Gauge::default(), engines: AtomicU32::new(1) }
+    }
+
+    /// So many engines serve the virtual service now. Limits without keys are shared out evenly over them: each engine lets
+    /// its part pass, whatever comes to the others.
+    pub fn share_with(&self, engines: u32) {
+        self.engines.store(engines, Relaxed);
     }
 
     /// Its connections with a place.
@@ -62,7 +74,11 @@ impl Tally {
     /// The same for a limit that counts all events together.
     #[inline]
     pub fn admit_any(&self, limit: &Limit, at: Moment) -> Result<(), Beyond> {
-        self.of_limits.admit(&self.key(limit), &limit.rate, at)
+        let key = self.key(limit);
+        match self.engines.load(Relaxed) {
+            0 | 1 => self.of_limits.admit(&key, &limit.rate, at),
+            engines => self.of_limits.admit(&key, &limit.rate.shared(engines), at),
+        }
     }
 }
 

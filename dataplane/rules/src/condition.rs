@@ -1,6 +1,6 @@
 //! The conditions of a rule.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::{net::IpAddr, ops::RangeInclusive, sync::Arc};
 
 use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
@@ -40,6 +40,16 @@ pub struct AddressMatch(AddressRule);
 impl AddressMatch {
     pub fn new(negated: bool, own: Addresses, groups: Vec<Arc<AddressGroup>>) -> Self {
         Self(AddressRule { negated, own, groups: groups.into() })
+    }
+
+    /// Those that it compares with, beside its own addresses.
+    pub fn groups(&self) -> &[Arc<AddressGroup>] {
+        &self.0.groups
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, address: IpAddr) -> bool {
+        self.0.matches(address)
     }
 }
 

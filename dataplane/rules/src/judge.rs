@@ -9,6 +9,7 @@ use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     edits::{Edit, Edits},
+    limit::Counted,
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
 };
@@ -73,6 +74,8 @@ pub struct Judged<'p> {
     pub all_headers: bool,
     /// What to look at when the response comes.
     pub due: Vec<Due>,
+    /// What is counted if the request fails.
+    pub failing: Vec<Counted>,
 }
 
 impl Policies {
@@ -91,8 +94,15 @@ impl Policies {
         &self.limits
     }
 
-    /// Tries the limits, then the security rules of all sets, then their request rules.
-    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch, at: Moment) -> Judged<'p> {
+    /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
+    /// to them. Without that it fails.
+    pub fn judge<'p>(
+        &'p self,
+        asked: &Asked<'_>,
+        scratch: &mut Scratch,
+        at: Moment,
+        admits: &mut dyn FnMut() -> bool,
+    ) -> Judged<'p> {
         let (view, found) = scratch.view(asked, &self.needs);
         let mut judged = Judged {
             verdict: Verdict::Pass,
@@ -106,25 +116,52 @@ impl Policies {
             log: false,
             all_headers: false,
             due: Vec::new(),
+            failing: Vec::new(),
         };
+        let mut is_admitted = true;
+        let mut admits = || {
+            is_admitted = admits();
+            is_admitted
+        };
+        self.try_all(&mut judged, (&view, found), at, &mut admits);
+        if judged.is_failure() || !is_admitted {
+            self.count_failed(&judged.failing, at);
+        }
+        judged
+    }
+
+    /// A request fails that is counted then.
+    pub fn count_failed(&self, failing: &[Counted], at: Moment) {
+        let Some(tally) = &self.tally else { return };
+        for counted in failing {
+            let _ = counted.count(tally, at);
+        }
+    }
+
+    fn try_all<'p>(
+        &'p self,
+        judged: &mut Judged<'p>,
+        (view, found): (&View<'_>, &mut Vec<u32>),
+        at: Moment,
+        admits: &mut dyn FnMut() -> bool,
+    ) {
         for rate in &self.limits {
-            if judged.limit(self.tally.as_deref(), &view, rate, &[], at).is_break() {
-                return judged;
+            if judged.limit(self.tally.as_deref(), view, rate, &[], at).is_break() {
+                return;
             }
         }
         for set in &self.sets {
-            let ended =
-                set.security.each(&view, found, |_, rule| judged.secure(self.tally.as_deref(), &view, rule, at));
+            let ended = set.security.each(view, found, |_, rule| judged.secure(self.tally.as_deref(), view, rule, at));
             if ended.is_break() {
                 break;
             }
         }
-        if !matches!(judged.verdict, Verdict::Pass) {
-            return judged;
+        if !matches!(judged.verdict, Verdict::Pass) || !admits() {
+            return;
         }
         for (at, set) in self.sets.iter().enumerate() {
-            if set.requests.each(&view, found, |_, rule| judged.ask(&view, at, rule)).is_break() {
-                return judged;
+            if set.requests.each(view, found, |_, rule| judged.ask(view, at, rule)).is_break() {
+                return;
             }
         }
         for (at, set) in self.sets.iter().enumerate().filter(|(_, set)| set.has_response_rules()) {
@@ -132,9 +169,8 @@ impl Policies {
                 judged.due.push(Due { set: at as u32, rule });
                 ControlFlow::Continue(())
             };
-            let _ = set.responses.each(&view, found, note);
+            let _ = set.responses.each(view, found, note);
         }
-        judged
     }
 
     /// What the rules that are due make of a response.
@@ -171,6 +207,16 @@ impl<'p> Judged<'p> {
     /// Changes the head also in this way, behind all rules.
     pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
         self.edits.add(edits, &asked.from, &asked.head.fields);
+    }
+
+    /// A rule has refused the request, and no limit has.
+    fn is_failure(&self) -> bool {
+        let refuses = match &self.verdict {
+            Verdict::Close { .. } => true,
+            Verdict::Respond(response) => response.status >= 400,
+            Verdict::Pass | Verdict::Redirect { .. } => false,
+        };
+        refuses && self.beyond.is_none()
     }
 
     fn note<A>(&mut self, rule: &'p Rule<A>) {
@@ -215,7 +261,7 @@ impl<'p> Judged<'p> {
         conditions: &[Condition],
         at: Moment,
     ) -> ControlFlow<()> {
-        let Some(Err(beyond)) = tally.map(|tally| rate.limit.admit(tally, view, at)) else {
+        let Some(Err(beyond)) = tally.map(|tally| rate.limit.admit(tally, view, at, &mut self.failing)) else {
             return ControlFlow::Continue(());
         };
         if !rate.name.is_empty() {

@@ -1,6 +1,6 @@
 //! A limit of how often requests may come, and of which ones it is the limit.
 
-use weir_rate::{Beyond, Limit, Moment, Tally};
+use weir_rate::{Beyond, Key, Limit, Moment, Tally};
 
 use crate::{
     asked::{Needs, View},
@@ -18,6 +18,32 @@ pub struct RequestLimit {
     pub by_field: Option<String>,
     /// The same of a cookie.
     pub by_cookie: Option<String>,
+    /// Only requests that fail are counted. Beyond the rate, all of the key are.
+    pub of_failures: bool,
+}
+
+/// A request as a limit counts it.
+#[derive(Clone)]
+pub struct Counted {
+    limit: Limit,
+    /// `None`: all requests together have the limit.
+    key: Option<Key>,
+}
+
+impl Counted {
+    /// Counts it, or refuses it.
+    pub(crate) fn count(&self, tally: &Tally, at: Moment) -> Result<(), Beyond> {
+        match &self.key {
+            Some(key) => tally.admit(&self.limit, key, at),
+            None => tally.admit_any(&self.limit, at),
+        }
+    }
+}
+
+impl std::fmt::Debug for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Counted").field(&self.limit).finish()
+    }
 }
 
 impl RequestLimit {
@@ -25,11 +51,32 @@ impl RequestLimit {
         needs.path.decoded |= self.by_path;
     }
 
-    /// A request comes.
-    pub(crate) fn admit(&self, tally: &Tally, view: &View<'_>, at: Moment) -> Result<(), Beyond> {
-        let Self { limit, by_client, by_path, by_field, by_cookie } = self;
+    /// A request comes. If it counts only when it fails, it is added to `failing`.
+    pub(crate) fn admit(
+        &self,
+        tally: &Tally,
+        view: &View<'_>,
+        at: Moment,
+        failing: &mut Vec<Counted>,
+    ) -> Result<(), Beyond> {
+        if self.of_failures {
+            let Some(watched) = self.keyed(tally, view) else { return Ok(()) };
+            watched.count(tally, at.only_looking())?;
+            failing.push(watched);
+            return Ok(());
+        }
+        match self.keyed(tally, view) {
+            Some(counted) => counted.count(tally, at),
+            None => Ok(()),
+        }
+    }
+
+    /// `None`: the limit is not for this request.
+    #[inline]
+    fn keyed(&self, tally: &Tally, view: &View<'_>) -> Option<Counted> {
+        let Self { limit, by_client, by_path, by_field, by_cookie, of_failures: _ } = self;
         if !by_client && !by_path && by_field.is_none() && by_cookie.is_none() {
-            return tally.admit_any(limit, at);
+            return Some(Counted { limit: *limit, key: None });
         }
         let fields = &view.asked.head.fields;
         let mut key = tally.key(limit);
@@ -40,13 +87,11 @@ impl RequestLimit {
             key = key.text(view.path(true, false));
         }
         if let Some(name) = by_field {
-            let Some(value) = fields.find(name.as_bytes()) else { return Ok(()) };
-            key = key.text(value);
+            key = key.text(fields.find(name.as_bytes())?);
         }
         if let Some(name) = by_cookie {
-            let Some(value) = cookies::values(fields, name.as_bytes()).next() else { return Ok(()) };
-            key = key.text(value);
+            key = key.text(cookies::values(fields, name.as_bytes()).next()?);
         }
-        tally.admit(limit, &key, at)
+        Some(Counted { limit: *limit, key: Some(key) })
     }
 }

@@ -281,7 +281,7 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
         for asked in &asked {
             let first = rules.iter().position(|conditions| conditions.iter().all(|said| said.holds(asked)));
             let chosen = with_head(asked, |head| {
-                let judged = policies.judge(&of(asked, head), &mut scratch, Moment::counting(0));
+                let judged = policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut || true);
                 assert!(matches!(judged.verdict, Verdict::Pass));
                 judged.pool.map(|choice| choice.pool as usize)
             });

@@ -18,6 +18,8 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let (address_groups, gone_address_groups) =
         parted(&before.address_groups, &after.address_groups, |group| &group.uuid);
     let (script_sets, gone_script_sets) = parted(&before.script_sets, &after.script_sets, |set| &set.uuid);
+    let (network_policies, gone_network_policies) =
+        parted(&before.network_policies, &after.network_policies, |policy| &policy.uuid);
     let changed = Plan {
         revision,
         virtual_services,
@@ -31,6 +33,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         string_groups,
         address_groups,
         script_sets,
+        network_policies,
     };
     let removed = Removed {
         virtual_services: gone_services,
@@ -43,6 +46,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         string_groups: gone_string_groups,
         address_groups: gone_address_groups,
         script_sets: gone_script_sets,
+        network_policies: gone_network_policies,
     };
     PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) }
 }

@@ -431,6 +431,7 @@ pub fn certificate() -> api::Certificate {
         name: "certificate".into(),
         chain_der: vec![include_bytes!("../../tls/testdata/default-ec.crt.der").to_vec()],
         key_pkcs8_der: include_bytes!("../../tls/testdata/default-ec.key.der").to_vec(),
+        ocsp_answer: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
     finding::Findings,
     ids::Renumbering,
     kept::Objects,
+    network_policy::KeptNetworkPolicy,
     pki_profile,
     policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::{KeptPool, PoolReader},
@@ -61,8 +62,18 @@ impl Snapshot {
         let groups = draft.groups(&leaving);
         let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
         let script_sets = draft.script_sets(&leaving.script_sets, &groups);
-        let parts =
-            PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets, script_sets };
+        let network_policies = draft.network_policies(&leaving.network_policies, &groups);
+        let parts = PartsOfServices {
+            certificates,
+            pki_profiles,
+            pools,
+            pool_groups,
+            error_pages,
+            policy_sets,
+            network_policies,
+            groups,
+            script_sets,
+        };
         let services = draft.services(&leaving.services, &parts);
         draft.listeners(&leaving.services, &services);
         draft.hosts(&leaving.services, &services);
@@ -87,6 +98,7 @@ struct Draft<'c> {
     script_sets: Objects<KeptScriptSet>,
     string_groups: Objects<KeptStringGroup>,
     address_groups: Objects<KeptAddressGroup>,
+    network_policies: Objects<KeptNetworkPolicy>,
     references: References,
     warnings: Warnings,
     service_ids: Renumbering,
@@ -110,6 +122,8 @@ struct PartsOfServices {
     error_pages: Stale,
     policy_sets: Stale,
     script_sets: Stale,
+    network_policies: Stale,
+    groups: Stale,
 }
 
 impl<'c> Draft<'c> {
@@ -130,6 +144,7 @@ impl<'c> Draft<'c> {
             script_sets: Objects::of(&before.script_sets),
             string_groups: Objects::of(&before.string_groups),
             address_groups: Objects::of(&before.address_groups),
+            network_policies: Objects::of(&before.network_policies),
             references: before.references.clone(),
             warnings: before.warnings.clone(),
             service_ids: before.numbers.services.renumbering(),
@@ -350,6 +365,36 @@ impl<'c> Draft<'c> {
         stale
     }
 
+    fn network_policies(&mut self, leaving: &[Arc<str>], groups: &Stale) -> Stale {
+        if leaving.is_empty() && groups.is_empty() && self.change.network_policies.is_empty() {
+            return Stale::new();
+        }
+        let mut stale = leaving.to_vec();
+        for uuid in leaving {
+            let gone = self.network_policies.all.remove(uuid);
+            self.references.follow_network_policy(uuid, gone.as_ref(), None);
+        }
+        let known = &self.before.references.network_policies_of_address_groups;
+        let users = groups.iter().flat_map(|uuid| known.of(uuid));
+        let (changed, before) = (&self.change.network_policies, &self.before.network_policies);
+        for source in due(changed, users, leaving, before, |kept| &kept.source) {
+            let before = before.get(source.uuid());
+            let has_stale_groups = before
+                .is_some_and(|kept| kept.address_groups().any(|uuid| groups.iter().any(|group| **group == *uuid)));
+            if before.is_some_and(|kept| kept.source == source) && !has_stale_groups {
+                continue;
+            }
+            let groups_now = policies::Groups { strings: &self.string_groups, addresses: &self.address_groups };
+            let read = groups_now.read_network_policy(&source, &mut self.findings);
+            stale.push(source.uuid().into());
+            if let Some(read) = &read {
+                self.references.follow_network_policy(source.uuid(), before, Some(read));
+            }
+            self.network_policies.put(source.uuid(), read);
+        }
+        stale
+    }
+
     fn pool_leaves(&mut self, uuid: &str) {
         let Some(gone) = self.pools.all.remove(uuid) else { return };
         self.servers -= gone.object.servers.len();
@@ -374,11 +419,18 @@ impl<'c> Draft<'c> {
     }
 
     /// Returns the sources of the services that are new, were rebuilt, or cannot be used.
-    fn services(
-        &mut self,
-        leaving: &[Arc<str>],
-        PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets, script_sets }: &PartsOfServices,
-    ) -> Vec<Arc<v1::VirtualService>> {
+    fn services(&mut self, leaving: &[Arc<str>], parts: &PartsOfServices) -> Vec<Arc<v1::VirtualService>> {
+        let PartsOfServices {
+            certificates,
+            pki_profiles,
+            pools,
+            pool_groups,
+            error_pages,
+            policy_sets,
+            network_policies,
+            groups,
+            script_sets,
+        } = parts;
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
@@ -388,6 +440,8 @@ impl<'c> Draft<'c> {
         let users = users.chain(error_pages.iter().flat_map(|uuid| known.services_of_error_pages.of(uuid)));
         let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
         let users = users.chain(script_sets.iter().flat_map(|uuid| known.services_of_script_sets.of(uuid)));
+        let users = users.chain(network_policies.iter().flat_map(|uuid| known.services_of_network_policies.of(uuid)));
+        let users = users.chain(groups.iter().flat_map(|uuid| known.services_of_address_groups.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
         due.sort_by_key(|source| !source.parent_uuid.is_empty());
@@ -437,6 +491,9 @@ impl<'c> Draft<'c> {
                 error_pages: &self.error_pages,
                 policy_sets: &self.policy_sets,
                 script_sets: &self.script_sets,
+                network_policies: &self.network_policies,
+                string_groups: &self.string_groups,
+                address_groups: &self.address_groups,
                 certificates: &self.certificates,
                 pki_profiles: &self.pki_profiles,
                 worker: self.worker,
@@ -573,6 +630,7 @@ impl<'c> Draft<'c> {
             script_sets: self.script_sets.all,
             string_groups: self.string_groups.all,
             address_groups: self.address_groups.all,
+            network_policies: self.network_policies.all,
             references: self.references,
             warnings: self.warnings,
             numbers: Numbers { services, pools: self.pool_ids.done().0, servers },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_api::dataplane::v1;
-use weir_tls::{Certificate, Error, Provider};
+use weir_tls::{Certificate, Error, Provider, Staple};
 
 use crate::{
     finding::{Findings, Subject},
@@ -27,7 +27,16 @@ pub(crate) fn read(
         return Some(kept.clone());
     }
     match Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider) {
-        Ok(object) => Some(Kept { source: source.clone(), object }),
+        Ok(object) => {
+            let answer = source.ocsp_answer.as_ref().filter(|answer| !answer.der.is_empty());
+            let object = match answer {
+                Some(answer) => {
+                    object.stapling(Staple { answer: answer.der.clone(), until_unix_s: answer.until_unix_s })
+                }
+                None => object,
+            };
+            Some(Kept { source: source.clone(), object })
+        }
         Err(error) => {
             findings.error(subject(source), field_of(&error), error.to_string());
             None

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
-use crate::{certificate, error_pages, finding::Subject, pki_profile, policies, pool, pool_group, scripts, service};
+use crate::{
+    certificate, error_pages, finding::Subject, network_policy, pki_profile, policies, pool, pool_group, scripts,
+    service,
+};
 
 #[derive(Debug)]
 pub struct Change {
@@ -21,6 +24,7 @@ pub struct Change {
     pub(crate) script_sets: Vec<Arc<v1::ScriptSet>>,
     pub(crate) string_groups: Vec<Arc<v1::StringGroup>>,
     pub(crate) address_groups: Vec<Arc<v1::AddressGroup>>,
+    pub(crate) network_policies: Vec<Arc<v1::NetworkPolicy>>,
     pub(crate) removed: Removed,
     worker_pinning: i32,
 }
@@ -65,6 +69,7 @@ impl Change {
             script_sets: shared(plan.script_sets),
             string_groups: shared(plan.string_groups),
             address_groups: shared(plan.address_groups),
+            network_policies: shared(plan.network_policies),
             removed,
         }
     }
@@ -131,6 +136,12 @@ impl Source for v1::HttpPolicySet {
 impl Source for v1::ScriptSet {
     fn subject(&self) -> Subject<'_> {
         scripts::subject(self)
+    }
+}
+
+impl Source for v1::NetworkPolicy {
+    fn subject(&self) -> Subject<'_> {
+        network_policy::subject(self)
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) struct Leaving {
     pub script_sets: Vec<Arc<str>>,
     pub string_groups: Vec<Arc<str>>,
     pub address_groups: Vec<Arc<str>>,
+    pub network_policies: Vec<Arc<str>>,
 }
 
 impl Leaving {
@@ -47,6 +48,12 @@ impl Leaving {
             script_sets: leaving(&before.script_sets, &change.script_sets, &removed.script_sets, whole),
             string_groups: leaving(&before.string_groups, &change.string_groups, &removed.string_groups, whole),
             address_groups: leaving(&before.address_groups, &change.address_groups, &removed.address_groups, whole),
+            network_policies: leaving(
+                &before.network_policies,
+                &change.network_policies,
+                &removed.network_policies,
+                whole,
+            ),
         }
     }
 }
@@ -90,6 +97,13 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         growth(&before.string_groups, &change.string_groups, &leaving.string_groups, |kept| &kept.source, |_| 1);
     let address_groups =
         growth(&before.address_groups, &change.address_groups, &leaving.address_groups, |kept| &kept.source, |_| 1);
+    let network_policies = growth(
+        &before.network_policies,
+        &change.network_policies,
+        &leaving.network_policies,
+        |kept| &kept.source,
+        |_| 1,
+    );
     for (kind, what, change, len, most) in [
         ("virtualservice", "virtual services", services(|_| 1), before.services.len(), OBJECTS_MAX),
         ("virtualservice", "listeners", services(|source| source.listeners.len()), before.listeners.len(), OBJECTS_MAX),
@@ -102,6 +116,13 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         ("httppolicyset", "HTTP policy sets", policy_sets, before.policy_sets.len(), OBJECTS_MAX),
         ("vsdatascriptset", "sets of DataScripts", script_sets, before.script_sets.len(), SCRIPT_SETS_MAX),
         ("stringgroup", "string groups", string_groups, before.string_groups.len(), OBJECTS_MAX),
+        (
+            "networksecuritypolicy",
+            "network security policies",
+            network_policies,
+            before.network_policies.len(),
+            OBJECTS_MAX,
+        ),
         ("ipaddrgroup", "groups of addresses", address_groups, before.address_groups.len(), OBJECTS_MAX),
     ] {
         let len = len + change.comes - change.goes;
@@ -153,6 +174,7 @@ pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
     unique(&change.script_sets, findings);
     unique(&change.string_groups, findings);
     unique(&change.address_groups, findings);
+    unique(&change.network_policies, findings);
 }
 
 fn unique<S: Source>(sources: &[Arc<S>], findings: &mut Findings) {

@@ -1,20 +1,24 @@
-//! Which connections a virtual service lets in: how often they may come, and how many there may be at once.
+//! Which connections a virtual service lets in: whose, how often they may come, and how many there may be at once. For a
+//! service of datagrams, the first of a session stands for it.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use weir_api::dataplane::v1;
 use weir_rate::{Limit, Moment, Place, Tally};
+use weir_rules::{Arriving, Barred, NetworkPolicy};
 
 use crate::{
     finding::{Findings, Subject},
     policies::check_numbers,
 };
 
-/// Built for a virtual service that limits its connections.
+/// Built for a virtual service that does not let in everybody.
 #[derive(Debug)]
 pub struct Gate {
-    tally: Arc<Tally>,
+    network: Option<Arc<NetworkPolicy>>,
     source: Source,
+    /// `Some`: it counts.
+    tally: Option<Arc<Tally>>,
 }
 
 /// What a gate is made of.
@@ -48,21 +52,51 @@ pub enum Entry {
     TooOften(Turned),
     /// There are as many as there may be. It is reset.
     Full,
+    /// A rule for connections bars it. It is reset.
+    Barred(Barred),
 }
 
 impl Gate {
-    pub(crate) fn of(source: Source, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<Self>> {
-        let is_something = source != Source::default();
-        is_something.then(|| Box::new(Self { tally: tally(), source }))
+    pub(crate) fn of(
+        source: Source,
+        network: Option<Arc<NetworkPolicy>>,
+        tally: impl FnOnce() -> Arc<Tally>,
+    ) -> Option<Box<Self>> {
+        let limits = source != Source::default();
+        let counts = limits || network.as_ref().is_some_and(|network| network.limits_rates());
+        (limits || network.is_some()).then(|| Box::new(Self { network, source, tally: counts.then(tally) }))
     }
 
-    /// A connection of this client comes. `now` is in nanoseconds.
-    pub fn enter(&self, client: IpAddr, now: u64) -> Entry {
-        let (at, mut reported) = (Moment::counting(now), false);
+    pub(crate) fn network(&self) -> Option<&Arc<NetworkPolicy>> {
+        self.network.as_ref()
+    }
+
+    /// Whether a connection would be barred now. Nothing is counted. `now` is in nanoseconds.
+    pub fn look(&self, arriving: &Arriving, now: u64) -> Result<(), Barred> {
+        let Some(network) = &self.network else { return Ok(()) };
+        network.judge(arriving, self.tally.as_deref(), Moment::looking(now))
+    }
+
+    /// A connection comes. `now` is in nanoseconds.
+    pub fn enter(&self, arriving: &Arriving, now: u64) -> Entry {
+        let at = Moment::counting(now);
+        if let Some(network) = &self.network
+            && let Err(barred) = network.judge(arriving, self.tally.as_deref(), at)
+        {
+            return Entry::Barred(barred);
+        }
+        match &self.tally {
+            Some(tally) => self.count(tally, arriving, at),
+            None => Entry::In { place: None, reported: false },
+        }
+    }
+
+    fn count(&self, tally: &Tally, arriving: &Arriving, at: Moment) -> Entry {
+        let (client, mut reported) = (arriving.client.ip(), false);
         for ConnectionLimit { limit, by_client, excess } in &self.source.limits {
             let admitted = match by_client {
-                true => self.tally.admit(limit, &self.tally.key(limit).client(client), at),
-                false => self.tally.admit_any(limit, at),
+                true => tally.admit(limit, &tally.key(limit).client(client), at),
+                false => tally.admit_any(limit, at),
             };
             match (admitted, excess) {
                 (Ok(()), _) => {}
@@ -72,7 +106,7 @@ impl Gate {
         }
         let place = match self.source.open_max {
             0 => None,
-            most => match self.tally.open().enter(most) {
+            most => match tally.open().enter(most) {
                 None => return Entry::Full,
                 place => place,
             },
@@ -95,7 +129,7 @@ pub(crate) fn read(service: Subject<'_>, source: &v1::VirtualService, findings: 
 
 fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<ConnectionLimit> {
     use v1::rate_limit::Action;
-    if from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
+    if from.of_failures || from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
         findings.error(service, &*from.name, "limits connections, which have no path, field or cookie");
         return None;
     }

@@ -9,12 +9,14 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
+use weir_rate::Tally;
+use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
-    analytics,
+    Aim, Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies, Subnet,
+    Worker, address, analytics,
     certificate::KeptCertificate,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
@@ -22,13 +24,16 @@ use crate::{
     identity::{self, Identity},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
+    network_policy::KeptNetworkPolicy,
     pki_profile::KeptPkiProfile,
-    policies::{self, ChosenUuid, KeptPolicySet, Parts},
+    policies::{self, ChosenUuid, Groups, KeptAddressGroup, KeptPolicySet, KeptStringGroup, Parts},
     pool::KeptPool,
     pool_group::KeptGroup,
+    pool_rules::{self, PoolRuleReader},
     role::{self, Wish},
     scripts::{Destinations, KeptScriptSet, ScriptParts, ServiceScripts},
     tls::{self, KeptTls, Wanted},
+    tokens,
     transport::TransportAddress,
     udp::{self, Udp},
 };
@@ -54,13 +59,15 @@ pub struct VirtualService {
     pub pool: Option<Arc<Pool>>,
     /// Instead of a pool.
     pub group: Option<Arc<PoolGroup>>,
+    /// `None`: all its clients go to the pool or the group.
+    pub pool_rules: Option<Box<PoolRules>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
     /// `None`: no scripts run for its requests.
     pub scripts: Option<Box<ServiceScripts>>,
-    /// It has policies, scripts or a group: not all its requests go to the same pool unchanged.
+    /// It has policies, scripts, a group or rules for pools: not all its requests go to the same pool unchanged.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -87,9 +94,29 @@ impl VirtualService {
         }
     }
 
+    fn network_policy(&self) -> Option<&Arc<NetworkPolicy>> {
+        self.gate.as_ref()?.network()
+    }
+
     /// The pools that its requests go to, unless rules choose others.
     pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.pool.iter().chain(self.group.iter().flat_map(|group| &group.pools))
+        Aim { pool: self.pool.as_ref(), group: self.group.as_ref() }.pools()
+    }
+
+    /// Where a client of a listener goes, unless rules of HTTP choose for its request.
+    #[inline]
+    pub fn aim(&self, client: SocketAddr, listener_port: u16) -> Aim<'_> {
+        match &self.pool_rules {
+            None => Aim { pool: self.pool.as_ref(), group: self.group.as_ref() },
+            Some(rules) => self.ruled_aim(rules, client, listener_port),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ruled_aim<'s>(&'s self, rules: &'s PoolRules, client: SocketAddr, listener_port: u16) -> Aim<'s> {
+        let own = Aim { pool: self.pool.as_ref(), group: self.group.as_ref() };
+        rules.choose(client, listener_port).map_or(own, Aim::from)
     }
 
     /// Whether its clients come through the same listeners as those of others.
@@ -162,6 +189,9 @@ pub(crate) struct ServiceReader<'s> {
     pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
     pub script_sets: &'s Objects<KeptScriptSet>,
+    pub network_policies: &'s Objects<KeptNetworkPolicy>,
+    pub string_groups: &'s Objects<KeptStringGroup>,
+    pub address_groups: &'s Objects<KeptAddressGroup>,
     pub certificates: &'s Objects<KeptCertificate>,
     pub pki_profiles: &'s Objects<KeptPkiProfile>,
     pub worker: &'s Worker,
@@ -207,6 +237,13 @@ impl ServiceReader<'_> {
         let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
         let policies = self.policies(source, identity, findings);
         let scripts = self.scripts(source, findings);
+        let network = self.network_policy(source, findings);
+        let pool_rules = PoolRuleReader {
+            pools: self.pools,
+            pool_groups: self.pool_groups,
+            groups: Groups { strings: self.string_groups, addresses: self.address_groups },
+        };
+        let pool_rules = pool_rules.read(subject, source, findings);
         let tls = self.tls(source, auth, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
@@ -215,6 +252,8 @@ impl ServiceReader<'_> {
                 && kept.has_policies(policies.as_ref())
                 && kept.has_scripts(scripts.as_ref())
                 && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
+                && both_or_neither(kept.object.network_policy(), network.as_ref(), Arc::ptr_eq)
+                && both_or_neither(kept.object.pool_rules.as_ref(), pool_rules.as_ref(), |one, other| one.are(other))
                 && Some(kept.object.role) == role
         };
         if findings.errors.len() == found
@@ -224,6 +263,8 @@ impl ServiceReader<'_> {
         }
         let application = application(subject, source, findings);
         let pools = pool.iter().chain(group.iter().flat_map(|group| &group.pools));
+        let chosen = pool_rules.iter().flat_map(|rules| rules.destinations());
+        let pools = pools.chain(chosen.flat_map(|to| Aim::from(to).pools()));
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
@@ -234,7 +275,7 @@ impl ServiceReader<'_> {
         if findings.errors.len() > found {
             return None;
         }
-        let policies = policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid)));
+        let policies = policies.and_then(|parts| parts.into_policies(|| self.tally(source)));
         let scripts = scripts.and_then(ScriptParts::into_scripts);
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
@@ -247,16 +288,23 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
-            is_steered: policies.is_some() || scripts.is_some() || group.is_some(),
+            is_steered: policies.is_some() || scripts.is_some() || group.is_some() || pool_rules.is_some(),
             scripts,
             group,
+            pool_rules,
             error_pages,
             policies,
-            gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
+            gate: Gate::of(gate?, network, || self.tally(source)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
+    }
+
+    fn tally(&self, source: &v1::VirtualService) -> Arc<Tally> {
+        let tally = self.worker.tallies.of(&source.uuid);
+        tally.share_with(source.engines);
+        tally
     }
 
     /// `None`: it cannot have the role that it is given, or its parent is unusable.
@@ -302,6 +350,20 @@ impl ServiceReader<'_> {
         pages.map(|kept| kept.object.clone())
     }
 
+    fn network_policy(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<NetworkPolicy>> {
+        const FIELD: &str = "network_security_policy_ref";
+        let uuid = reference(&source.network_policy_uuid)?;
+        if !source.parent_uuid.is_empty() {
+            let message = "is for who connects, and clients of a child connect to its parent; give it to the parent";
+            findings.error(subject(source), FIELD, message);
+        }
+        let Some(policy) = self.network_policies.find(uuid) else {
+            findings.error(subject(source), FIELD, format!("there is no network security policy {uuid}"));
+            return None;
+        };
+        policy.map(|kept| kept.object.clone())
+    }
+
     /// `None`: one of them cannot be used.
     fn policies(
         &self,
@@ -311,7 +373,8 @@ impl ServiceReader<'_> {
     ) -> Option<Parts> {
         const FIELD: &str = "http_policies";
         let limits = policies::read_limits(subject(source), source, findings)?;
-        let mut parts = Parts { limits, identity, ..Parts::default() };
+        let tokens = tokens::read(subject(source), source, findings).ok()?;
+        let mut parts = Parts { limits, identity, tokens, ..Parts::default() };
         if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
             findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
             return None;
@@ -448,8 +511,7 @@ impl KeptService {
 
     /// The uuids of its pools: its own, and those that rules choose. Not those of groups.
     pub fn pools(&self) -> impl Iterator<Item = &str> {
-        let chosen = self.object.policies.iter().flat_map(|policies| policies.destinations());
-        let chosen = chosen.filter_map(|destination| match destination {
+        let chosen = self.destinations().filter_map(|destination| match destination {
             Destination::Pool(pool) => Some(pool.uuid.as_str()),
             Destination::Group(_) => None,
         });
@@ -459,8 +521,7 @@ impl KeptService {
 
     /// The uuids of its groups of pools.
     pub fn pool_groups(&self) -> impl Iterator<Item = &str> {
-        let chosen = self.object.policies.iter().flat_map(|policies| policies.destinations());
-        let chosen = chosen.filter_map(|destination| match destination {
+        let chosen = self.destinations().filter_map(|destination| match destination {
             Destination::Pool(_) => None,
             Destination::Group(group) => Some(group.uuid.as_str()),
         });
@@ -469,9 +530,25 @@ impl KeptService {
         reference(&self.source.pool_group_uuid).into_iter().chain(chosen).chain(scripted)
     }
 
+    /// What its rules choose.
+    fn destinations(&self) -> impl Iterator<Item = &Destination> {
+        let of_http = self.object.policies.iter().flat_map(|policies| policies.destinations());
+        of_http.chain(self.object.pool_rules.iter().flat_map(|rules| rules.destinations()))
+    }
+
+    /// The uuids of the groups that its rules for pools compare with.
+    pub fn address_groups(&self) -> impl Iterator<Item = &str> {
+        pool_rules::address_groups(&self.source)
+    }
+
     /// The uuid of its error pages.
     pub fn error_pages(&self) -> Option<&str> {
         reference(&self.source.error_page_profile_uuid)
+    }
+
+    /// The uuid of its network policy.
+    pub fn network_policy(&self) -> Option<&str> {
+        reference(&self.source.network_policy_uuid)
     }
 
     /// The uuids of its policy sets.

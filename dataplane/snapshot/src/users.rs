@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, scripts::KeptScriptSet, service::KeptService,
-    shared::Shared,
+    network_policy::KeptNetworkPolicy, policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup,
+    scripts::KeptScriptSet, service::KeptService, shared::Shared,
 };
 
 /// Which objects refer to which.
@@ -20,6 +20,9 @@ pub(crate) struct References {
     pub script_sets_of_address_groups: Users,
     pub sets_of_string_groups: Users,
     pub sets_of_address_groups: Users,
+    pub network_policies_of_address_groups: Users,
+    pub services_of_network_policies: Users,
+    pub services_of_address_groups: Users,
     pub children_of_services: Users,
     pub groups_of_pools: Users,
     pub pools_of_backups: Users,
@@ -80,6 +83,19 @@ impl References {
         );
     }
 
+    pub fn follow_network_policy(
+        &mut self,
+        uuid: &str,
+        before: Option<&KeptNetworkPolicy>,
+        after: Option<&KeptNetworkPolicy>,
+    ) {
+        self.network_policies_of_address_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+            after.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+        );
+    }
+
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
         let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
         if parents.0 != parents.1 {
@@ -117,6 +133,18 @@ impl References {
                 before.into_iter().flat_map(KeptService::script_sets),
                 after.into_iter().flat_map(KeptService::script_sets),
             );
+        }
+        let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.address_groups().next().is_some());
+        if compares(before) || compares(after) {
+            self.services_of_address_groups.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::address_groups),
+                after.into_iter().flat_map(KeptService::address_groups),
+            );
+        }
+        let network = (before.and_then(KeptService::network_policy), after.and_then(KeptService::network_policy));
+        if network.0 != network.1 {
+            self.services_of_network_policies.follow(uuid, network.0, network.1);
         }
         let profiles = (before.and_then(KeptService::pki_profile), after.and_then(KeptService::pki_profile));
         if profiles.0 != profiles.1 {

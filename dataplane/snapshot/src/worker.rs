@@ -14,10 +14,11 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// All workers of one process. `offset` is that of the first.
-    pub fn all(workers: u32, offset: u32) -> Vec<Self> {
-        // Clients must not be able to tell which keys share a place in a table.
-        let tallies = Tallies::new(offset.into());
+    /// All workers of one process. The seed is secret: clients must not be able to tell which keys share a place in a table.
+    pub fn all(workers: u32, seed: u64) -> Vec<Self> {
+        let tallies = Tallies::new(seed);
+        // Servers show the offset by who begins with which of them, so it tells nothing of the rest of the seed.
+        let offset = (seed >> 32) as u32;
         let worker = |index| Self {
             provider: weir_tls::Provider::new(),
             workers,

@@ -97,10 +97,24 @@ causes! {
     ClientCertificateNoCrl = "client_certificate_no_crl",
     /// A request has a field that only the engine may write.
     ClientForgedField = "client_forged_field",
+    /// A request has no token, and needs one.
+    ClientTokenMissing = "client_token_missing",
+    /// It has several, or one that cannot be read.
+    ClientTokenMalformed = "client_token_malformed",
+    /// Its token was not signed with a key of the issuer.
+    ClientTokenUntrusted = "client_token_untrusted",
+    /// It is not valid now.
+    ClientTokenExpired = "client_token_expired",
+    /// It is of another issuer, or for another audience.
+    ClientTokenForOthers = "client_token_for_others",
     /// A connection is beyond a limit of how often they may come.
     ClientConnectionRate = "client_connection_rate",
     /// There are as many connections as the virtual service may have.
     ClientConnections = "client_connections",
+    /// A rule of a network security policy bars a connection, or a session of datagrams.
+    ClientNetworkDenied = "client_network_denied",
+    /// It is beyond the rate of such a rule.
+    ClientNetworkRate = "client_network_rate",
     /// A DataScript failed or took too long.
     ScriptFailed = "script_failed",
     /// A defect of ours; the connection ended, the process went on.

@@ -6,7 +6,7 @@ use std::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Bounded<K, V> {
+pub struct Bounded<K, V> {
     kept: HashMap<K, V>,
     /// Oldest first.
     order: VecDeque<K>,

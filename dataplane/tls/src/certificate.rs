@@ -19,10 +19,27 @@ pub enum KeyType {
     Rsa,
 }
 
+/// What the authority of a certificate says about it, for handshakes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Staple {
+    /// An answer of OCSP, in DER. Nothing here verifies it.
+    pub answer: Vec<u8>,
+    /// It is given to no client from then on.
+    pub until_unix_s: u64,
+}
+
+/// The certificate with an answer, as long as that is valid.
+#[derive(Clone, Debug)]
+struct Stapled {
+    certified: Arc<CertifiedKey>,
+    until_unix_s: u64,
+}
+
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     pub(crate) certified: Arc<CertifiedKey>,
+    staple: Option<Stapled>,
     key_type: KeyType,
     dns_names: Arc<[String]>,
 }
@@ -41,7 +58,23 @@ impl Certificate {
             SignatureAlgorithm::RSA => KeyType::Rsa,
             _ => KeyType::Ec,
         };
-        Ok(Self { certified: Arc::new(certified), key_type, dns_names: dns_names.into() })
+        Ok(Self { certified: Arc::new(certified), staple: None, key_type, dns_names: dns_names.into() })
+    }
+
+    /// The same with an answer, which must not be empty.
+    pub fn stapling(self, staple: Staple) -> Self {
+        let mut certified = CertifiedKey::clone(&self.certified);
+        certified.ocsp = Some(staple.answer);
+        let stapled = Stapled { certified: Arc::new(certified), until_unix_s: staple.until_unix_s };
+        Self { staple: Some(stapled), ..self }
+    }
+
+    /// What a client gets now.
+    pub(crate) fn at(&self, now_unix_s: impl FnOnce() -> u64) -> Arc<CertifiedKey> {
+        match &self.staple {
+            Some(stapled) if now_unix_s() < stapled.until_unix_s => stapled.certified.clone(),
+            _ => self.certified.clone(),
+        }
     }
 
     pub fn key_type(&self) -> KeyType {

@@ -23,6 +23,8 @@ pub enum CertificateFault {
     CrlExpired,
     /// or is missing, or cannot be used.
     CrlMissing,
+    /// The client sends more bytes of certificates than are kept of one.
+    TooLong,
     /// It is not X.509 version 3, or has algorithms or critical extensions that are not implemented.
     Unreadable,
     /// The client did not prove that it has the key.
@@ -30,7 +32,7 @@ pub enum CertificateFault {
 }
 
 impl CertificateFault {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Missing,
         Self::NotYetValid,
         Self::Expired,
@@ -41,6 +43,7 @@ impl CertificateFault {
         Self::Chain,
         Self::CrlExpired,
         Self::CrlMissing,
+        Self::TooLong,
         Self::Unreadable,
         Self::Proof,
     ];
@@ -58,6 +61,7 @@ impl CertificateFault {
             Self::Chain => "bad_chain",
             Self::CrlExpired => "crl_expired",
             Self::CrlMissing => "crl_missing",
+            Self::TooLong => "too_long",
             Self::Unreadable => "unreadable",
             Self::Proof => "no_proof",
         }
@@ -99,7 +103,9 @@ impl CertificateFault {
             Self::Purpose => CertificateError::InvalidPurpose,
             Self::CrlExpired | Self::CrlMissing => CertificateError::UnknownRevocationStatus,
             Self::Unreadable => CertificateError::BadEncoding,
-            Self::Missing | Self::Names | Self::Chain | Self::Proof => CertificateError::ApplicationVerificationFailure,
+            Self::Missing | Self::Names | Self::Chain | Self::TooLong | Self::Proof => {
+                CertificateError::ApplicationVerificationFailure
+            }
         })
     }
 }

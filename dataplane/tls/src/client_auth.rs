@@ -13,12 +13,16 @@ use rustls::{
     pki_types::{CertificateDer, UnixTime},
     server::danger::{ClientCertVerified, ClientCertVerifier},
 };
-use weir_wire::x509::{Says, Text, Texts};
+use weir_wire::x509::{self, Says, Text, Texts};
 
 use crate::{
     Authorities, CertificateFault,
     shown::{self, Shown},
 };
+
+/// Of all certificates that a client shows. rustls and [`ClientCertificate`] keep them as long as the connection lasts,
+/// also those of a client that gets in without a good one. Beyond it the client gets an alert, whatever its server lets in.
+const CHAIN_BYTES_MAX: usize = 16 * 1024;
 
 /// How a server treats clients by their certificates. All of them are asked for one.
 #[derive(Clone, Debug)]
@@ -69,6 +73,10 @@ impl ClientCertVerifier for ClientVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        if end_entity.len() + intermediates.iter().map(|issuer| issuer.len()).sum::<usize>() > CHAIN_BYTES_MAX {
+            shown::note(Shown::Bad(CertificateFault::TooLong));
+            return Err(CertificateFault::TooLong.as_error());
+        }
         let verdict = self.auth.authorities.verify_client(end_entity, intermediates, now);
         shown::note(match verdict {
             Ok(until_unix_s) => Shown::Good { until_unix_s },
@@ -120,10 +128,11 @@ pub struct ClientCertificate {
 
 impl ClientCertificate {
     pub(crate) fn new(chain: &[CertificateDer<'static>], by: &Authorities, shown: Option<Shown>) -> Self {
-        let verdict = shown.map(|shown| match shown {
-            Shown::Good { until_unix_s } => Ok(until_unix_s),
-            Shown::Bad(fault) => Err(fault),
-        });
+        let verdict = match shown {
+            Some(Shown::Good { until_unix_s }) => Some(Ok(until_unix_s)),
+            Some(Shown::Bad(fault)) => Some(Err(fault)),
+            Some(Shown::Ticket { .. }) | None => None,
+        };
         Self {
             chain: chain.into(),
             texts: Texts::default(),
@@ -148,6 +157,11 @@ impl ClientCertificate {
             }
         };
         outcome.map(|_| ())
+    }
+
+    /// Its subject, cut after `bytes_max` bytes. Unlike [`Says::text`] it keeps nothing.
+    pub fn subject(&self, bytes_max: usize) -> String {
+        self.chain.first().map_or_else(String::new, |own| x509::subject(own, bytes_max))
     }
 
     /// What is wrong with it, as far as that was found out. `None`: nothing, or nobody has verified it yet.

@@ -26,7 +26,8 @@ mod tickets;
 mod unbuffered;
 mod verify;
 
-pub use certificate::{Certificate, KeyType};
+pub use bounded::Bounded;
+pub use certificate::{Certificate, KeyType, Staple};
 pub use certificate_fault::CertificateFault;
 pub use client::{ClientConfig, ClientSettings, PeerSettings};
 pub use client_auth::{ClientAuth, ClientCertificate};

@@ -12,6 +12,11 @@ pub(crate) enum Shown {
         until_unix_s: u64,
     },
     Bad(CertificateFault),
+    /// A ticket, of a session that ends then. If the ticket is of no use after all, the client may still show a certificate,
+    /// and this is forgotten; or none, and then its new ticket ends no later than the old one.
+    Ticket {
+        until_unix_s: u64,
+    },
 }
 
 thread_local! {
@@ -38,7 +43,7 @@ pub(crate) fn suspend() -> Option<Shown> {
 /// Until when a session may be resumed, in seconds since 1970. `None`: it may not.
 pub(crate) fn resumable_until(required: bool) -> Option<u64> {
     match SHOWN.get() {
-        Some(Shown::Good { until_unix_s }) => Some(until_unix_s),
+        Some(Shown::Good { until_unix_s } | Shown::Ticket { until_unix_s }) => Some(until_unix_s),
         Some(Shown::Bad(_)) => None,
         None => (!required).then_some(u64::MAX),
     }

@@ -7,6 +7,7 @@ use std::{cell::Cell, collections::HashMap, sync::Arc};
 
 use rustls::{
     SignatureScheme,
+    pki_types::UnixTime,
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
@@ -67,7 +68,7 @@ impl ResolvesServerCert for CertificatesByName {
         // access_denied.
         let certificate = self.choose(name.as_deref(), hello.signature_schemes()).or(self.default.first());
         CHOSEN.set(certificate.map(|certificate| certificate.signs_with()));
-        certificate.map(|certificate| certificate.certified.clone())
+        certificate.map(|certificate| certificate.at(|| UnixTime::now().as_secs()))
     }
 }
 

@@ -18,7 +18,10 @@ use aws_lc_rs::{
 };
 use rustls::{pki_types::UnixTime, server::ProducesTickets};
 
-use crate::{Error, shown};
+use crate::{
+    Error,
+    shown::{self, Shown},
+};
 
 const NAME_BYTES: usize = 16;
 const AES_BYTES: usize = 32;
@@ -112,8 +115,13 @@ impl Ticketer {
         let mut fresh = now_unix_s.saturating_sub(made) < self.lifetime_s.into();
         let mut times = TIME_BYTES;
         if self.bound.is_some() {
-            fresh &= now_unix_s < time(&opened[TIME_BYTES..])?;
+            let until_unix_s = time(&opened[TIME_BYTES..])?;
+            fresh &= now_unix_s < until_unix_s;
             times += TIME_BYTES;
+            if fresh {
+                // The next ticket of this session ends with its certificate, too.
+                shown::note(Shown::Ticket { until_unix_s });
+            }
         }
         fresh.then(|| opened.split_off(times))
     }
@@ -247,6 +255,26 @@ mod tests {
             assert_eq!(ticketer.open(&ticket[..position], NOW), None, "{position} bytes");
         }
         assert_eq!(ticketer.open(&[ticket, vec![0; TICKET_BYTES_MAX]].concat(), NOW), None);
+    }
+
+    /// rustls makes new tickets in each resumed handshake, for which it asks nobody about the certificate.
+    #[test]
+    fn tickets_of_a_resumed_session_end_with_its_certificate_too() {
+        for required in [false, true] {
+            let settings = TicketSettings { keys: vec![key(1)], lifetime_s: 3600, until_unix_s: NOW + 7200 };
+            let bound = Bound { context: [7; 32], required };
+            let ticketer = Ticketer::new(&settings, Some(bound)).unwrap().unwrap();
+            shown::note(Shown::Good { until_unix_s: NOW + 100 });
+            let mut ticket = ticketer.seal(b"session", NOW).unwrap();
+            for time in 1..4 {
+                shown::resume(None);
+                assert_eq!(ticketer.open(&ticket, NOW + time).unwrap(), b"session");
+                ticket = ticketer.seal(b"session", NOW + time).unwrap();
+            }
+            assert!(ticketer.open(&ticket, NOW + 99).is_some());
+            assert!(ticketer.open(&ticket, NOW + 100).is_none());
+            shown::suspend();
+        }
     }
 
     #[test]

@@ -61,6 +61,7 @@ fn speaks_tls_with_curl() {
         name: "shop".into(),
         chain_der: vec![std::fs::read(dir.join("cert.der")).unwrap()],
         key_pkcs8_der: std::fs::read(dir.join("key.der")).unwrap(),
+        ocsp_answer: None,
     }];
     let service = &mut plan.virtual_services[0];
     service.listeners[0].tls = true;

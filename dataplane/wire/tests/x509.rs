@@ -1,10 +1,20 @@
 //! What a certificate says, beside what openssl says of it.
 
+use proptest::prelude::*;
 use weir_wire::x509::{Certificate, Text, Texts, next_update};
+
+#[path = "../../fuzz/src/x509.rs"]
+mod fuzzed;
 
 const CLIENT: &[u8] = include_bytes!("../../tls/testdata/clients/client.crt.der");
 const ROOT: &[u8] = include_bytes!("../../tls/testdata/clients/root.crt.der");
 const CRL: &[u8] = include_bytes!("../../tls/testdata/clients/root.crl.der");
+
+const CERTIFICATES: [&[u8]; 3] = [
+    include_bytes!("../../fuzz/corpus/x509/client"),
+    include_bytes!("../../fuzz/corpus/x509/authority"),
+    include_bytes!("../../fuzz/corpus/x509/rsa"),
+];
 
 #[test]
 fn texts_are_those_of_openssl() {
@@ -38,22 +48,48 @@ fn issuer_is_known_by_its_name() {
     assert_eq!(next_update(CRL), Some(client.not_after));
 }
 
+#[test]
+fn corpus_holds_what_must_hold_for_any_bytes() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/x509");
+    let mut count = 0;
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        fuzzed::check(&std::fs::read(entry.unwrap().path()).unwrap());
+        count += 1;
+    }
+    assert!(count >= 6);
+    assert!(CERTIFICATES.iter().all(|der| Certificate::read(der).is_some()));
+}
+
 /// As fuzzing would: whatever is cut off or changed, nothing panics, and every text can stand in a field.
 #[test]
 fn what_is_cut_short_or_changed_is_read_as_far_as_it_goes() {
-    let check = |der: &[u8]| {
-        let texts = Texts::default();
-        for text in Text::ALL {
-            assert!(texts.get(der, text).bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text:?}");
-        }
-    };
     for at in 0..CLIENT.len() {
         assert_eq!(Certificate::read(&CLIENT[..at]), None, "{at} bytes");
         next_update(&CRL[..at.min(CRL.len())]);
         for changed in [0, 0x30, 0x7f, 0x80, 0x84, 0xff] {
             let mut der = CLIENT.to_vec();
             der[at] = changed;
-            check(&der);
+            fuzzed::check(&der);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn certificate_with_other_bytes_somewhere_says_nothing_that_could_harm(
+        which in 0..CERTIFICATES.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut der = CERTIFICATES[which].to_vec();
+        for (at, byte) in changes {
+            let at = at.index(der.len());
+            der[at] = byte;
+        }
+        fuzzed::check(&der);
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fuzzed::check(&bytes);
     }
 }

@@ -17,8 +17,8 @@ export const refusalKinds: RefusalKind[] = [
   { key: 'slow', name: 'Too slow/s', colour: 'warn', dash: [8, 3], causes: ['client_accept_timeout', 'client_head_timeout', 'client_body_timeout', 'client_stalled'] },
   { key: 'flood', name: 'Floods/s', colour: 'transfer', dash: [2, 3], causes: ['client_flood', 'client_sessions'] },
   { key: 'stranger', name: 'Wrong source or host/s', colour: 'server-rtt', dash: [1, 3], causes: ['client_source_untrusted', 'client_other_host', 'client_unknown_host'] },
-  { key: 'denied', name: 'Closed by a rule/s', colour: 'good', dash: [2, 6], causes: ['client_denied'] },
-  { key: 'rate', name: 'Beyond a limit/s', colour: 'bad', dash: [6, 2, 2, 2], causes: ['client_request_rate', 'client_connection_rate', 'client_connections'] },
+  { key: 'denied', name: 'Closed by a rule/s', colour: 'good', dash: [2, 6], causes: ['client_denied', 'client_network_denied'] },
+  { key: 'rate', name: 'Beyond a limit/s', colour: 'bad', dash: [6, 2, 2, 2], causes: ['client_request_rate', 'client_connection_rate', 'client_connections', 'client_network_rate'] },
   { key: 'full', name: 'No place/s', colour: 'accent', dash: [5, 3], causes: ['engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory'] },
 ]
 

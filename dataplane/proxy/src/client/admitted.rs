@@ -1,11 +1,9 @@
 //! Whether a virtual service lets a connection in.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::SocketAddr, sync::Arc};
 
 use weir_rate::Place;
+use weir_rules::Arriving;
 use weir_snapshot::{Entry, Gate, VirtualService};
 use weir_telemetry::{Cause, record::Kind};
 
@@ -17,7 +15,7 @@ use crate::{
 };
 
 /// How a client is let in.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     place: Option<Place>,
     /// It is beyond a limit that only reports.
     reported: bool,
@@ -25,9 +23,10 @@ pub(super) struct Admitted {
 
 #[cold]
 #[inline(never)]
-pub(super) fn pass(gate: &Gate, client: IpAddr, now: Time) -> Result<Admitted, Error> {
-    match gate.enter(client, now.nanos) {
+pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time) -> Result<Admitted, Error> {
+    match gate.enter(arriving, now.nanos) {
         Entry::In { place, reported } => Ok(Admitted { place, reported }),
+        Entry::Barred(barred) => Err(Error::Barred(barred)),
         Entry::TooOften(turned) => Err(Error::ConnectionLimited { reset: turned.reset }),
         Entry::Full => Err(Error::TooManyConnections),
     }
@@ -57,8 +56,8 @@ impl Client {
     /// Lets in a client whose PROXY header says who it is.
     pub fn enter_introduced<I: Io>(&self, io: &I, core: &mut Core) -> Result<(), Error> {
         if let Some(gate) = &self.service.gate {
-            let admitted = pass(gate, self.peer.ip(), io.now())?;
             let ends = (*self.facts.listener(), self.peer);
+            let admitted = pass(gate, &core.arriving(ends), io.now())?;
             admitted.enter(io, core, self.connection.conn(), &self.service, ends);
         }
         Ok(())

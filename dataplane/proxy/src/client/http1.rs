@@ -89,7 +89,12 @@ impl Client {
                             io,
                             self,
                             self.connection.conn(),
-                            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools),
+                            (
+                                core.date.line(),
+                                (&mut core.rules, &mut core.scripts),
+                                &mut core.pools,
+                                &mut core.verified,
+                            ),
                             exchanges,
                         ),
                         request.len,

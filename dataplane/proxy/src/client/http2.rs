@@ -164,7 +164,7 @@ impl Client {
             io,
             self,
             conn,
-            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools),
+            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools, &mut core.verified),
             exchanges,
         );
         if !core.scripts.said.is_empty() {

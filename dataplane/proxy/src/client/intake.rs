@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_script::Ending;
@@ -24,6 +25,7 @@ use crate::{
         identity,
         ruled::{self, Asker, Ruled, Why},
         shown::Shown,
+        token,
     },
     core::Core,
     error::Error,
@@ -97,7 +99,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch, pools): (&[u8], (&mut Scratch, &mut Scripting), &mut Pools),
+        (date, scratch, pools, verified): (&[u8], (&mut Scratch, &mut Scripting), &mut Pools, &mut Verified),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -106,7 +108,7 @@ impl Received<'_> {
         }
         match self.service.is_steered {
             false => self.go_on(io, (client, conn), date, exchanges, None),
-            true => self.take_steered(io, client, conn, (scratch, pools, date), exchanges),
+            true => self.take_steered(io, client, conn, (scratch, pools, date, verified), exchanges),
         }
     }
 
@@ -118,7 +120,12 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        ((scratch, scripting), pools, date): ((&mut Scratch, &mut Scripting), &mut Pools, &[u8]),
+        ((scratch, scripting), pools, date, verified): (
+            (&mut Scratch, &mut Scripting),
+            &mut Pools,
+            &[u8],
+            &mut Verified,
+        ),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let service = self.service;
@@ -131,9 +138,19 @@ impl Received<'_> {
                 Some(Err(next)) => return *next,
             };
             let shown = (client, certificate.as_deref());
-            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
+            let (mut token, clock) = (Ok(()), &*io);
+            let mut admits = || {
+                if let Some(tokens) = &policies.tokens {
+                    token = token::check(tokens, self.head, clock.unix_us() / 1_000_000, verified);
+                }
+                token.is_ok()
+            };
+            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()), &mut admits);
             if let Some(next) = self.ended(io, client, &judged, date) {
                 return next;
+            }
+            if let Err(fault) = token {
+                return self.redirected(io, client, date).unwrap_or(Next::refused(Error::Token(fault), self.head));
             }
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
@@ -153,6 +170,11 @@ impl Received<'_> {
                 Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
                 Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),
             }
+        }
+        if let Some(rules) = &service.pool_rules
+            && let Some(to) = rules.choose(client.peer, client.facts.listener().port())
+        {
+            ruled.send_to(to);
         }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         if !ruled.choose(service, pick) {
@@ -194,15 +216,22 @@ impl Received<'_> {
         identity: &Identity,
         date: &[u8],
     ) -> Result<Option<Arc<ClientCertificate>>, Box<Next>> {
-        let (http, head, facts) = (self.service.http(), self.head, &client.facts);
+        let (head, facts) = (self.head, &client.facts);
         if identity::is_plain_for(identity, facts)
-            && let Some(redirect) = http.and_then(|http| http.redirect_to_https(head, facts))
+            && let Some(redirected) = self.redirected(io, client, date)
         {
-            let size = (redirect.status(), redirect.bytes_max());
-            return Err(Box::new(self.answer(io, client, size, date, |out| redirect.write(date, out))));
+            return Err(Box::new(redirected));
         }
         let now_unix_s = io.unix_us() / 1_000_000;
         identity::identify(identity, client, head, now_unix_s).map_err(|error| Box::new(Next::refused(error, head)))
+    }
+
+    /// Where a request without TLS is to be redirected.
+    #[cold]
+    fn redirected<I: Io>(&self, io: &mut I, client: &Client, date: &[u8]) -> Option<Next> {
+        let redirect = self.service.http()?.redirect_to_https(self.head, &client.facts)?;
+        let size = (redirect.status(), redirect.bytes_max());
+        Some(self.answer(io, client, size, date, |out| redirect.write(date, out)))
     }
 
     /// Inline, so that a request without rules pays for none.

@@ -1,7 +1,7 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
-mod admitted;
+pub(crate) mod admitted;
 pub(crate) mod answer;
 mod handshake;
 pub(crate) mod hello;
@@ -18,6 +18,7 @@ pub(crate) mod ruled;
 mod seen;
 mod shown;
 pub(crate) mod span;
+pub(crate) mod token;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -105,7 +106,9 @@ impl Client {
         }
         let admitted = match &service.gate {
             // Who the client is stands in the header.
-            Some(gate) if !is_introduced => Some(admitted::pass(gate, peer.ip(), io.now()).map_err(Some)?),
+            Some(gate) if !is_introduced => {
+                Some(admitted::pass(gate, &core.arriving((listener.address, peer)), io.now()).map_err(Some)?)
+            }
             _ => None,
         };
         let awaits_hello = hello::chooses(found);

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
 use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
@@ -43,7 +43,8 @@ impl Client {
     }
 }
 
-/// Tries the rules of a virtual service. `certificate`: of the client, if it is good.
+/// Tries the rules of a virtual service. `certificate`: of the client, if it is good. `admits` is asked between security
+/// rules and request rules.
 #[cold]
 #[inline(never)]
 pub(super) fn judge<'s>(
@@ -52,10 +53,11 @@ pub(super) fn judge<'s>(
     is_stream: bool,
     (client, certificate): (&Client, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
+    admits: &mut dyn FnMut() -> bool,
 ) -> Box<Judged<'s>> {
     let version = version(head, is_stream);
     let asked = Asked { head, version, from: client.origin(certificate) };
-    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos));
+    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
@@ -81,6 +83,7 @@ pub(super) struct Ruled<'p> {
     within: Within,
     server: Option<u32>,
     due: Vec<Due>,
+    failing: Vec<Counted>,
     pub certificate: Option<Arc<ClientCertificate>>,
     /// What scripts of later events see.
     seen: Option<Box<Seen>>,
@@ -92,14 +95,29 @@ impl<'p> Ruled<'p> {
         judged: Box<Judged<'p>>,
         certificate: Option<Arc<ClientCertificate>>,
     ) -> Self {
-        let Judged { edits, pool: choice, due, .. } = *judged;
+        let Judged { edits, pool: choice, due, failing, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
-            Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
-            Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
+            Some(to) => place_of(to),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, seen: None }
+        Self {
+            edits: (!edits.is_empty()).then_some(edits),
+            pool,
+            within,
+            server,
+            due,
+            failing,
+            certificate,
+            seen: None,
+        }
+    }
+
+    /// Sends a request elsewhere that no rule of HTTP has sent anywhere.
+    pub fn send_to(&mut self, to: &Destination) {
+        if matches!(self.within, Within::Service) {
+            (self.pool, self.within) = place_of(to);
+        }
     }
 
     /// Adds what scripts want. A pool that a rule has chosen stays.
@@ -138,10 +156,20 @@ impl<'p> Ruled<'p> {
         if let Some(seen) = self.seen.take() {
             exchange.keep_seen(seen);
         }
+        if !self.failing.is_empty() {
+            exchange.count_if_failing(mem::take(&mut self.failing));
+        }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);
             exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
         }
+    }
+}
+
+fn place_of(to: &Destination) -> (Option<Arc<Pool>>, Within) {
+    match to {
+        Destination::Pool(pool) => (Some(pool.clone()), Within::Pool),
+        Destination::Group(group) => (None, Within::Group(group.clone())),
     }
 }
 
@@ -152,6 +180,8 @@ pub(crate) struct Why<'w> {
     pub location: &'w [u8],
     /// The failure that this answers.
     pub failure: Option<Cause>,
+    /// How the client could be known (RFC 9110 §11.6.1).
+    pub challenge: Option<String>,
     pub beyond: Option<Beyond>,
     /// Fields that a script adds.
     pub fields: &'w [(String, Vec<u8>)],
@@ -181,12 +211,12 @@ impl Asker<'_> {
         let own = fields.iter().position(|(name, _)| is_content_type(name)).map(|at| fields.remove(at).1);
         let content_type = own.map_or("text/plain".into(), |own| String::from_utf8_lossy(&own).into_owned());
         let response = LocalResponse { status, content_type, content };
-        self.answer(io, &response, Why { location: &location, failure, beyond: None, fields: &fields })
+        self.answer(io, &response, Why { location: &location, failure, fields: &fields, ..Why::default() })
     }
 
     /// Writes what an operator has the engine answer.
     pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
-        let Why { location, failure, beyond, fields } = why;
+        let Why { location, failure, challenge, beyond, fields } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
@@ -210,6 +240,9 @@ impl Asker<'_> {
             }
             for (name, value) in fields {
                 out.field(name.as_bytes(), [value.as_slice()]);
+            }
+            if let Some(challenge) = &challenge {
+                out.field(b"WWW-Authenticate", [challenge.as_bytes()]);
             }
             if let Some(beyond) = beyond {
                 out.number(b"Retry-After", beyond.wait_s());

@@ -7,10 +7,7 @@ use std::sync::Arc;
 
 use weir_tls::{ClientCertificate, Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
-use weir_wire::{
-    tls::ClientHelloReader,
-    x509::{Says, Text},
-};
+use weir_wire::tls::ClientHelloReader;
 
 use crate::{
     buf::Buf,
@@ -26,8 +23,35 @@ const SUBJECT_BYTES_MAX: usize = 512;
 struct Asked {
     name: Option<Box<str>>,
     suites: Box<[u8]>,
-    /// What records have as the server name: with what the certificate of the client says, if it has shown one.
-    recorded: Option<Box<str>>,
+    /// What its certificate says, if it has shown one.
+    certificate: Option<Noted>,
+}
+
+/// What a record shows of the certificate of a client.
+struct Noted {
+    fault: &'static str,
+    /// Cut.
+    subject: Box<str>,
+}
+
+/// What a client of TLS has said in its handshake.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TlsTexts<'c> {
+    pub server_name: &'c [u8],
+    /// Cipher suites, if the handshake has failed.
+    pub offered: &'c [u8],
+    /// What is wrong with its certificate.
+    pub fault: &'c [u8],
+    /// The subject of its certificate.
+    pub subject: &'c [u8],
+}
+
+impl TlsTexts<'_> {
+    #[inline(always)]
+    pub fn are_empty(&self) -> bool {
+        let Self { server_name, offered, fault, subject } = self;
+        server_name.len() + offered.len() + fault.len() + subject.len() == 0
+    }
 }
 
 pub(crate) struct Secure {
@@ -63,30 +87,32 @@ impl Secure {
         {
             let suites = hello.cipher_suites();
             let suites = suites[..suites.len().min(SUITES_BYTES_MAX)].into();
-            let name: Option<Box<str>> = hello.server_name().map(Into::into);
-            self.asked = Some(Box::new(Asked { recorded: name.clone(), name, suites }));
+            let name = hello.server_name().map(Into::into);
+            self.asked = Some(Box::new(Asked { name, suites, certificate: None }));
         }
     }
 
-    /// Keeps what a record shows of the client's certificate: see `ServerName` in `api/record`.
+    /// Keeps what a record shows of the client's certificate.
     #[cold]
     pub fn note_certificate(&mut self) {
         let Some(certificate) = self.session.client_certificate() else { return };
-        let subject = certificate.text(Text::Subject);
-        let subject = &subject[..subject.len().min(SUBJECT_BYTES_MAX)];
-        let fault = certificate.fault().map_or("", |fault| fault.name());
-        let recorded = format!("\0{fault}\0{subject}\0{}", self.asked_name().unwrap_or_default());
+        let noted = Noted {
+            fault: certificate.fault().map_or("", |fault| fault.name()),
+            subject: certificate.subject(SUBJECT_BYTES_MAX).into(),
+        };
         let name = self.name.clone();
-        let asked = || Box::new(Asked { name, suites: Box::default(), recorded: None });
-        self.asked.get_or_insert_with(asked).recorded = Some(recorded.into());
+        let asked = || Box::new(Asked { name, suites: Box::default(), certificate: None });
+        self.asked.get_or_insert_with(asked).certificate = Some(noted);
     }
 
-    /// What records have as the server name.
-    pub fn recorded_name(&self) -> &str {
-        match &self.asked {
-            Some(asked) => asked.recorded.as_deref().unwrap_or_default(),
-            None => self.name.as_deref().unwrap_or_default(),
+    /// What a record says of the client, but for the cipher suites that it has offered.
+    pub fn recorded(&self) -> TlsTexts<'_> {
+        let mut texts =
+            TlsTexts { server_name: self.asked_name().unwrap_or_default().as_bytes(), ..TlsTexts::default() };
+        if let Some(noted) = self.asked.as_ref().and_then(|asked| asked.certificate.as_ref()) {
+            (texts.fault, texts.subject) = (noted.fault.as_bytes(), noted.subject.as_bytes());
         }
+        texts
     }
 
     /// The server name that the client has asked for, as far as it is known.

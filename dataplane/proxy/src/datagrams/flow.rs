@@ -8,7 +8,8 @@ use std::{
 };
 
 use weir_balance::Failure;
-use weir_snapshot::VirtualService;
+use weir_rules::Arriving;
+use weir_snapshot::{Aim, VirtualService};
 use weir_telemetry::{Cause, Happening, record::Kind};
 
 use super::{
@@ -17,6 +18,8 @@ use super::{
     sessions::Source,
 };
 use crate::{
+    client::admitted,
+    flow::rescue::remedy,
     io::{Gone, Time},
     pool::{Place, balance_key},
     proxy::Proxy,
@@ -151,7 +154,7 @@ impl Proxy {
         let service = self.core.snapshot.listener(at)?.service.clone();
         let found = match service.udp.as_ref()?.per_datagram {
             true => self.session_of_datagram(io, key, &service),
-            false => self.begin_session(io, key, &service),
+            false => self.let_in(io, key, &service).and_then(|()| self.begin_session(io, key, &service)),
         };
         found
             .inspect_err(|cause| {
@@ -171,15 +174,25 @@ impl Proxy {
         key: Key,
         service: &Arc<VirtualService>,
     ) -> Result<u32, Cause> {
-        let place = self.choose_place(io.now(), service, key.peer, &[])?;
+        let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
         let key = Key { server: place.server, ..key };
         match self.session_in_order(io, &key) {
             Some(id) => {
                 self.core.pools.end(place);
                 Ok(id)
             }
-            None => self.begin_session_at(io, key, service, place),
+            None => {
+                self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?;
+                self.begin_session_at(io, key, service, place)
+            }
         }
+    }
+
+    /// Whether the rules for connections let a session begin.
+    fn let_in<I: DatagramIo>(&self, io: &I, key: Key, service: &VirtualService) -> Result<(), Cause> {
+        let Some(gate) = &service.gate else { return Ok(()) };
+        let arriving = Arriving { unix_s: io.unix_s(), ..self.core.arriving(ends(io, key)) };
+        admitted::pass(gate, &arriving, io.now()).map(drop).map_err(|error| remedy(error).cause)
     }
 
     fn begin_session<I: DatagramIo>(
@@ -188,7 +201,7 @@ impl Proxy {
         key: Key,
         service: &Arc<VirtualService>,
     ) -> Result<u32, Cause> {
-        let place = self.choose_place(io.now(), service, key.peer, &[])?;
+        let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
         self.begin_session_at(io, key, service, place)
     }
 
@@ -197,31 +210,26 @@ impl Proxy {
         &mut self,
         now: Time,
         service: &VirtualService,
-        peer: SocketAddr,
+        (listener, peer): (SocketAddr, SocketAddr),
         exclude: &[u32],
     ) -> Result<Place, Cause> {
-        let Some(pool) = &service.pool else { return self.choose_among(now, service, peer, exclude) };
+        let aim = service.aim(peer, listener.port());
+        let Some(pool) = aim.pool else { return self.choose_among(now, aim, peer, exclude) };
         let place = self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude);
-        place.map_or_else(|| self.choose_among(now, service, peer, exclude), Ok)
+        place.map_or_else(|| self.choose_among(now, aim, peer, exclude), Ok)
     }
 
     /// The same in the pools of a group, or in that which takes over.
     #[cold]
-    fn choose_among(
-        &mut self,
-        now: Time,
-        service: &VirtualService,
-        peer: SocketAddr,
-        exclude: &[u32],
-    ) -> Result<Place, Cause> {
+    fn choose_among(&mut self, now: Time, aim: Aim<'_>, peer: SocketAddr, exclude: &[u32]) -> Result<Place, Cause> {
         let mut left = Vec::new();
-        while let Some(pool) = self.core.pool_after(now, service, peer, &left) {
+        while let Some(pool) = self.core.pool_after(now, aim, peer, &left) {
             if let Some(place) = self.core.pools.pick(now, &pool, balance_key(&pool, None, peer), exclude) {
                 return Ok(place);
             }
             left.push(pool.id);
         }
-        Err(if service.pools().next().is_some() { Cause::NoServer } else { Cause::NoPool })
+        Err(if aim.pools().next().is_some() { Cause::NoServer } else { Cause::NoPool })
     }
 
     fn begin_session_at<I: DatagramIo>(
@@ -242,7 +250,7 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
         let session = Session {
             key,
-            listener: io.bound_to(key.listener).map_or(UNBOUND, |at| at.address),
+            listener: ends(io, key).0,
             service: service.clone(),
             place,
             socket,
@@ -299,11 +307,12 @@ impl Proxy {
     fn move_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
         let Some(session) = self.sessions.at(id) else { return };
         let (key, service, left) = (session.key, session.service.clone(), session.place);
+        let ends = (session.listener, key.peer);
         if key.server != Key::ANY {
             return self.end_session(io, id);
         }
         let now = io.now();
-        let Ok(place) = self.choose_place(now, &service, key.peer, &[left.server]) else { return };
+        let Ok(place) = self.choose_place(now, &service, ends, &[left.server]) else { return };
         let Ok(socket) = open(io, place.address, &service, key.peer) else { return self.core.pools.end(place) };
         if let Some(session) = self.sessions.at_mut(id) {
             io.shut(session.socket);
@@ -330,6 +339,11 @@ impl Proxy {
         self.core.pools.end(place);
         self.core.counters.note(Happening::ServerGone { server: place.server });
     }
+}
+
+/// The listener, and the client.
+fn ends<I: DatagramIo>(io: &I, key: Key) -> (SocketAddr, SocketAddr) {
+    (io.bound_to(key.listener).map_or(UNBOUND, |at| at.address), key.peer)
 }
 
 /// Opens a socket of a session of this client.

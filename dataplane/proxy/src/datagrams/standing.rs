@@ -51,10 +51,10 @@ fn follow<I: DatagramIo>(core: &mut Core, io: &I, session: &mut Session) -> bool
     let per_datagram = session.key.server != Key::ANY;
     let keeps_address = session.udp().is_some_and(|udp| udp.keeps_client_address);
     let same_udp = |udp: &Udp| udp.per_datagram == per_datagram && udp.keeps_client_address == keeps_address;
-    let same = service.id == session.service.id
-        && service.udp.as_ref().is_some_and(same_udp)
-        && (service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool)
-            || core.sends_to(&service, session.place.pool));
+    let same = service.id == session.service.id && service.udp.as_ref().is_some_and(same_udp) && {
+        let aim = service.aim(session.key.peer, session.listener.port());
+        aim.pool.is_some_and(|pool| pool.id == session.place.pool) || core.leads_to(aim, session.place.pool)
+    };
     // A session stays in the list of the service that it began in.
     if service.id == session.service.id {
         session.service = service;

@@ -16,6 +16,8 @@ use std::{sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
 use weir_policy::HttpProfile;
+use weir_rate::Moment;
+use weir_rules::Counted;
 use weir_script::{Ending, Seen};
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
@@ -94,6 +96,8 @@ struct Aside {
     websocket: Option<Key>,
     /// What rules wait for the response.
     awaited: Option<Awaited>,
+    /// Limits that count it if it fails.
+    failing: Vec<Counted>,
     elsewhere: Elsewhere,
     scripted: Scripted,
 }
@@ -201,6 +205,20 @@ impl Exchange {
     /// Has rules look at the response.
     pub fn await_response(&mut self, awaited: Awaited) {
         self.aside().awaited = Some(awaited);
+    }
+
+    /// Has limits count the request if it fails.
+    pub fn count_if_failing(&mut self, failing: Vec<Counted>) {
+        self.aside().failing = failing;
+    }
+
+    /// The client gets a status from 400 on.
+    pub fn has_failed(&mut self, now: Time) {
+        let Some(aside) = &mut self.aside else { return };
+        let failing = std::mem::take(&mut aside.failing);
+        if let Some(policies) = self.service.policies.as_ref().filter(|_| !failing.is_empty()) {
+            policies.rules.count_failed(&failing, Moment::counting(now.nanos));
+        }
     }
 
     /// What rules wait for the response.

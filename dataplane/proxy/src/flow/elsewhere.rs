@@ -50,10 +50,11 @@ impl Proxy {
         avoided: &[u32],
     ) -> Option<(Arc<Pool>, Place)> {
         let client = self.clients.find(conn)?;
-        let (service, peer) = (client.service.clone(), client.peer);
+        let (service, peer, port) = (client.service.clone(), client.peer, client.facts.listener().port());
+        let aim = service.aim(peer, port);
         let mut left = Vec::new();
         loop {
-            let pool = self.core.pool_after(io.now(), &service, peer, &left)?;
+            let pool = self.core.pool_after(io.now(), aim, peer, &left)?;
             let key = balance_key(&pool, None, peer);
             if let Some(place) = self.place_with_room(io, &pool, key, avoided.to_vec()) {
                 return Some((pool, place));

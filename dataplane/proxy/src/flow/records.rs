@@ -10,7 +10,7 @@ use weir_telemetry::{
 
 use crate::{
     client::{Client, Stage},
-    connection::channel::Channel,
+    connection::{channel::Channel, secure::TlsTexts},
     core::Core,
     flow::notes::naming,
     io::{Conn, Io, Time},
@@ -156,10 +156,10 @@ fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> As
 #[inline(always)]
 fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
     let mut flags = if client.call().is_some() { Flags::GRPC } else { Flags::default() };
-    let (mut tls, mut server_name, mut offered) = (Tls::default(), &b""[..], &b""[..]);
+    let (mut tls, mut texts) = (Tls::default(), TlsTexts::default());
     if let Channel::Tls(secure) = &owner.connection.channel {
         flags |= Flags::TLS;
-        server_name = secure.recorded_name().as_bytes();
+        texts = secure.recorded();
         match secure.numbers() {
             Some(numbers) => {
                 tls = Tls { version: numbers.version, suite: numbers.suite, group: numbers.group, alert: 0 };
@@ -167,7 +167,7 @@ fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
             }
             None => {
                 tls.alert = secure.alert().map_or(0, |alert| u16::from(alert) + 1);
-                offered = secure.offered();
+                texts.offered = secure.offered();
             }
         }
     }
@@ -179,8 +179,7 @@ fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
         listener: client.facts.listener(),
         flags,
         tls,
-        server_name,
-        offered,
+        texts,
         rtt: owner.seen.as_ref().map_or((0, 0), |seen| seen.rtt(now)),
     }
 }

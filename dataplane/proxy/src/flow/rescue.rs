@@ -2,7 +2,8 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
-use weir_rules::LocalResponse;
+use weir_jwt::Fault;
+use weir_rules::{Barred, LocalResponse};
 use weir_script::{Ending, Seen};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
@@ -14,6 +15,7 @@ use crate::{
     client::{
         Client, Stage,
         ruled::{Asker, Why},
+        token,
     },
     core::Core,
     error::Error,
@@ -45,6 +47,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         }
         Error::ClientCertificate { fault, in_handshake: false } => (400, cause_of(fault)),
         Error::ForgedField => (400, Cause::ClientForgedField),
+        Error::Token(fault) => token_remedy(fault),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
@@ -53,6 +56,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
             let close = if reset { Close::Abort } else { Close::Flush };
             return without_page(close, Cause::ClientConnectionRate);
         }
+        Error::Barred(Barred::Denied) => return without_page(Close::Abort, Cause::ClientNetworkDenied),
+        Error::Barred(Barred::TooOften) => return without_page(Close::Abort, Cause::ClientNetworkRate),
         Error::TooManyConnections => return without_page(Close::Abort, Cause::ClientConnections),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
@@ -99,8 +104,21 @@ fn cause_of(fault: CertificateFault) -> Cause {
         | CertificateFault::Purpose
         | CertificateFault::Names
         | CertificateFault::Chain
+        | CertificateFault::TooLong
         | CertificateFault::Unreadable
         | CertificateFault::Proof => Cause::ClientCertificateUntrusted,
+    }
+}
+
+/// RFC 6750 §3.1.
+fn token_remedy(fault: Fault) -> (u16, Cause) {
+    match fault {
+        Fault::Missing => (401, Cause::ClientTokenMissing),
+        Fault::Several => (400, Cause::ClientTokenMalformed),
+        Fault::TooLong | Fault::Malformed => (401, Cause::ClientTokenMalformed),
+        Fault::Algorithm | Fault::UnknownKey | Fault::Signature => (401, Cause::ClientTokenUntrusted),
+        Fault::Expired | Fault::NotYetValid => (401, Cause::ClientTokenExpired),
+        Fault::Issuer | Fault::Audience => (401, Cause::ClientTokenForOthers),
     }
 }
 
@@ -394,7 +412,11 @@ impl Proxy {
         let Page { cause, head_only, keep_alive, .. } = page;
         let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
-        match asker.answer(io, response, Why { location, failure: Some(cause), ..Why::default() }) {
+        match asker.answer(
+            io,
+            response,
+            Why { location, failure: Some(cause), challenge: token::challenge(page.error), ..Why::default() },
+        ) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }

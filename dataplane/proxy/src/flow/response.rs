@@ -182,6 +182,9 @@ impl Proxy {
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         if status >= 400 {
             excluded::count(&mut self.core.counters, &client.service, status, cause);
+            if let Some(exchange) = client.exchange().and_then(|id| self.exchanges.find(id)) {
+                exchange.has_failed(io.now());
+            }
         }
         if client.service.analytics.is_some() {
             let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
@@ -345,6 +348,7 @@ impl Parties<'_> {
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
+            exchange.has_failed(io.now());
         }
         let switches = status == SWITCHING_PROTOCOLS;
         if client.noted.is_something() && (status >= 200 || switches) {

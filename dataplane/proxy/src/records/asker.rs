@@ -5,6 +5,8 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_snapshot::VirtualService;
 use weir_telemetry::record::{Flags, Kind, Tls};
 
+use crate::connection::secure::TlsTexts;
+
 pub(crate) struct Asker<'c> {
     pub kind: Kind,
     pub service: &'c Arc<VirtualService>,
@@ -14,9 +16,7 @@ pub(crate) struct Asker<'c> {
     pub listener: &'c SocketAddr,
     pub flags: Flags,
     pub tls: Tls,
-    pub server_name: &'c [u8],
-    /// Cipher suites, if the handshake has failed.
-    pub offered: &'c [u8],
+    pub texts: TlsTexts<'c>,
     /// In nanoseconds, 0: not known; and how old that is.
     pub rtt: (u64, u64),
 }
@@ -28,8 +28,8 @@ impl<'c> Asker<'c> {
         service: &'c Arc<VirtualService>,
         (listener, peer): (&'c SocketAddr, &'c SocketAddr),
     ) -> Self {
-        let (flags, tls) = (Flags::default(), Tls::default());
-        Self { kind, service, peer, sender: peer, listener, flags, tls, server_name: &[], offered: &[], rtt: (0, 0) }
+        let (flags, tls, texts) = (Flags::default(), Tls::default(), TlsTexts::default());
+        Self { kind, service, peer, sender: peer, listener, flags, tls, texts, rtt: (0, 0) }
     }
 
     pub fn of_connection(self, flags: Flags) -> Self {

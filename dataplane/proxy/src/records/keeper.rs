@@ -7,6 +7,7 @@ use weir_telemetry::{
 };
 
 use crate::{
+    connection::secure::TlsTexts,
     io::Time,
     records::{
         asker::Asker,
@@ -69,16 +70,11 @@ impl Keeper {
 
     /// Packs a record that is made, with its other texts. `headers` are the fields of request and response.
     #[inline(never)]
-    pub fn pack_with(
-        &mut self,
-        (server_name, offered): (&[u8], &[u8]),
-        slot: &mut Slot,
-        [of_request, of_response]: [&[u8]; 2],
-    ) {
+    pub fn pack_with(&mut self, texts: &TlsTexts<'_>, slot: &mut Slot, [of_request, of_response]: [&[u8]; 2]) {
         // The span of the client stands in the place of the suites that one offered.
         let span = slot.client_span;
         let offered = match &span {
-            _ if !slot.draft.fixed.flags.has(Flags::OWN_SPAN) => offered,
+            _ if !slot.draft.fixed.flags.has(Flags::OWN_SPAN) => texts.offered,
             Some(span) => span,
             None => &[],
         };
@@ -89,7 +85,15 @@ impl Keeper {
             scripted.extend([&[span.len() as u8], span, said.as_bytes()].concat());
         }
         let offered = if scripted.is_empty() { offered } else { &scripted };
-        let others = [server_name, slot.other_method.bytes(), of_request, of_response, offered];
+        let others = [
+            texts.server_name,
+            slot.other_method.bytes(),
+            of_request,
+            of_response,
+            offered,
+            texts.fault,
+            texts.subject,
+        ];
         self.current.buffer.pack_with(&mut slot.draft, others);
     }
 

@@ -101,6 +101,11 @@ impl Recorder {
         self.keeper.unix_s = unix_s;
     }
 
+    /// Seconds since 1970, as in this batch.
+    pub fn unix_s(&self) -> u64 {
+        self.keeper.unix_s
+    }
+
     #[inline]
     pub fn slot(&mut self, noted: Noted) -> Option<&mut Slot> {
         // Without a slot, it is a number beyond all of them.
@@ -154,12 +159,12 @@ impl Recorder {
         let Some(slot) = self.slots.find(at) else { return };
         let holder = slot.draft.fixed.service;
         if self.keeper.end(asker, analytics, slot, end) {
-            if slot.is_plain() && asker.server_name.is_empty() && asker.offered.is_empty() {
+            if slot.is_plain() && asker.texts.are_empty() {
                 self.keeper.current.buffer.pack(&slot.draft);
             } else {
                 let block = slot.block.and_then(|block| self.blocks.find(block));
                 let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
-                self.keeper.pack_with((asker.server_name, asker.offered), slot, headers);
+                self.keeper.pack_with(&asker.texts, slot, headers);
             }
         }
         slot.pool = None;
@@ -177,7 +182,7 @@ impl Recorder {
         slot.begin(end.now, 0, analytics.filters_of(asker.peer.ip(), None, self.keeper.unix_s, &mut self.scratch));
         note(slot);
         if self.keeper.end(asker, analytics, slot, end) {
-            self.keeper.pack_with((asker.server_name, asker.offered), slot, [&[]; 2]);
+            self.keeper.pack_with(&asker.texts, slot, [&[]; 2]);
         }
         slot.pool = None;
     }

@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// A client sends a datagram. Returns what was sent for it.
-    fn asks(&mut self, peer: &str, index: u32) -> String {
+    pub fn asks(&mut self, peer: &str, index: u32) -> String {
         self.arrive(vec![from(peer, index)]).join(", ")
     }
 
@@ -145,7 +145,7 @@ fn answer(slot: u32, index: u32) -> Arrival {
     Arrival::FromServer { socket: socket(slot), datagram: Datagram { at: index, bytes: 50 } }
 }
 
-fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {
+pub fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {
     let mut plan = l4_plan(servers);
     let service = &mut plan.virtual_services[0];
     let mut profile = api::UdpProfile { idle_timeout_s: 10, ..Default::default() };
@@ -226,7 +226,7 @@ fn counted_answers_end_a_session_and_a_question_left_open_does_not() {
     let mut stage = Stage::new(&udp_plan(1, |udp| udp.answers = api::UdpAnswers::OneEach.into()));
     stage.arrive(vec![from(ONE, 0), from(ONE, 1)]);
     stage.answers(0, 0);
-    assert_eq!(stage.shut(), []);
+    assert_eq!(stage.shut(), [0_u32; 0]);
     assert_eq!(stage.answers(0, 1), "1 to 10.2.0.1:4000");
     assert_eq!(stage.shut(), [0]);
     assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 1");
@@ -505,7 +505,7 @@ fn sessions_with_ports_of_the_engine_make_room_for_each_other_and_not_for_those_
     let mut stage = both_sources(Limits { session_sockets: 32, session_ports: 8, ..Limits::default() });
     stage.begins(OTHER, 0..8);
     stage.begins(LISTENER, 8..12);
-    assert_eq!(stage.shut(), [], "the first eight need no ports");
+    assert_eq!(stage.shut(), [0_u32; 0], "the first eight need no ports");
     stage.begins(LISTENER, 12..14);
     assert_eq!(stage.shut(), [8, 9], "though others are idle for longer");
 }
@@ -515,7 +515,7 @@ fn larger_crowd_makes_room_whoever_comes() {
     let mut stage = both_sources(Limits { session_sockets: 32, ..Limits::default() });
     stage.begins(OTHER, 0..6);
     stage.begins(LISTENER, 6..16);
-    assert_eq!(stage.shut(), []);
+    assert_eq!(stage.shut(), [0_u32; 0]);
     stage.begins(OTHER, 16..17);
     stage.begins(LISTENER, 17..18);
     assert_eq!(stage.shut(), [6, 7], "ten of sixteen have ports of the engine, and then nine");
@@ -698,7 +698,7 @@ fn change_of_a_service_leaves_its_sessions_and_ends_those_of_removed_servers() {
     plan.revision += 1;
     plan.virtual_services[0].udp.as_mut().expect("a profile").idle_timeout_s = 20;
     stage.replace(&plan);
-    assert_eq!(stage.shut(), []);
+    assert_eq!(stage.shut(), [0_u32; 0]);
     plan.revision += 1;
     plan.pools[0].servers.remove(1);
     stage.replace(&plan);

@@ -262,7 +262,7 @@ fn nothing_is_sent_on_a_stream_that_the_server_has_reset() {
     stage.sent_bytes(origin.conn);
     stage.says(client, "x".repeat(100));
     let late = stage.sent_bytes(origin.conn);
-    assert_eq!(late, [], "the server has ended the stream");
+    assert_eq!(late, [0_u8; 0], "the server has ended the stream");
     stage.tape.stuck = false;
     stage.batch(vec![]);
     for _ in 0..5 {

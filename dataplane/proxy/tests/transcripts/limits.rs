@@ -266,6 +266,42 @@ fn explanation_looks_and_counts_nothing() {
     );
 }
 
+#[test]
+fn client_that_fails_too_often_is_refused_with_all_it_asks() {
+    let limit = RateLimit { name: "failed".into(), by_client: true, of_failures: true, ..two(refusal()) };
+    let mut plan = limited(vec![limit]);
+    plan.virtual_services[0].pool_uuid.clear();
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 4), "503 503 429 429", "answers of the engine count");
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/"), 1), "503", "another client has its own rate");
+    stage.tape.sleep(Duration::from_secs(5));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 2), "503 429", "what is refused is no failure");
+}
+
+#[test]
+fn responses_of_servers_and_refusals_of_rules_are_failures_and_others_are_not() {
+    let limit = RateLimit { name: "failed".into(), by_client: true, of_failures: true, ..two(refusal()) };
+    let mut stage = Stage::new(&limited(vec![limit.clone()]));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 5), "200 200 200 200 200");
+    for _ in 0..2 {
+        let client = stage.client_from("10.0.0.1:80", PEER);
+        stage.says(client, get("a", "/"));
+        let server = stage.connected();
+        stage.says(server, "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(status(&stage.sent(client)), "404");
+    }
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 1), "429");
+    let forbidden = api::LocalResponse { status: 403, ..Default::default() };
+    let security_rules = vec![security("no", under("/no"), Action::Response(forbidden))];
+    let set = api::HttpPolicySet { security_rules, ..Default::default() };
+    let mut stage = Stage::new(&with(limited(vec![limit]), set));
+    for _ in 0..3 {
+        stage.explain(&question(&get("a", "/no")));
+    }
+    assert_eq!(stage.statuses(PEER, &get("a", "/no"), 3), "403 403 429");
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 1), "429");
+}
+
 /// The plan with a limit of connections: two in ten seconds.
 fn gated(mut plan: api::Plan, by_client: bool, action: Option<rate_limit::Action>) -> api::Plan {
     let limit = RateLimit { name: "connections_rate_limit".into(), by_client, ..two(action) };

@@ -1,6 +1,7 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
 mod authenticated;
+mod barred;
 mod calls;
 mod datagrams;
 mod departures;
@@ -20,6 +21,7 @@ mod origin;
 mod pages;
 mod persistence;
 mod policies;
+mod pool_rules;
 mod records;
 mod repeats;
 mod reselects;
@@ -30,6 +32,7 @@ mod shortages;
 mod suspects;
 mod tape;
 mod times;
+mod tokens;
 mod traces;
 mod tunnels;
 mod uploads;

@@ -444,6 +444,7 @@ fn close_notify_passes_through_a_tunnel_only_if_one_was_sent() {
             name: "certificate".into(),
             chain_der: vec![include_bytes!("../../../tls/testdata/default-ec.crt.der").to_vec()],
             key_pkcs8_der: include_bytes!("../../../tls/testdata/default-ec.key.der").to_vec(),
+            ocsp_answer: None,
         }];
         let service = &mut plan.virtual_services[0];
         service.listeners[0].tls = true;

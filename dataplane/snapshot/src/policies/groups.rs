@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_api::dataplane::v1;
-use weir_rules::{AddressGroup, AddressRange, Addresses, StringGroup};
+use weir_rules::{AddressGroup, AddressMatch, AddressRange, Addresses, StringGroup};
 
 use crate::{
     Subnet,
@@ -51,8 +51,36 @@ pub(crate) fn read_addresses(
     Some(Kept { source: source.clone(), object: Arc::new(object) })
 }
 
+impl Groups<'_> {
+    /// What a rule compares addresses with; `within` is where that is. `None`: it cannot be used; the findings say why.
+    pub fn address_match(
+        &self,
+        subject: Subject<'_>,
+        within: &str,
+        from: &v1::AddressMatch,
+        findings: &mut Findings,
+    ) -> Option<AddressMatch> {
+        let own = addresses(subject, within, &from.subnets, &from.ranges, findings);
+        let mut groups = Vec::new();
+        let mut is_sound = true;
+        for uuid in &from.address_group_uuids {
+            match self.addresses.find(uuid) {
+                Some(Some(kept)) => groups.push(kept.object.clone()),
+                Some(None) => is_sound = false,
+                None => {
+                    let message = format!("there is no group of addresses {uuid}");
+                    findings.error(subject, format!("{within}group_refs"), message);
+                    is_sound = false;
+                }
+            }
+        }
+        let own = own.filter(|_| is_sound)?;
+        Some(AddressMatch::new(from.negated, own, groups))
+    }
+}
+
 /// Subnets and ranges. `within` is where they are, as `match.client_ip.`.
-pub(super) fn addresses(
+fn addresses(
     subject: Subject<'_>,
     within: &str,
     subnets: &[String],

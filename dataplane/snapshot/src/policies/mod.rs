@@ -15,8 +15,9 @@ pub(crate) use groups::{
 };
 pub(crate) use rate::{check_numbers, read_limits};
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
+pub(crate) use rule::number;
 
-use crate::{Identity, Pool, PoolGroup, Server, kept::both_or_neither};
+use crate::{Identity, Pool, PoolGroup, Server, Tokens, kept::both_or_neither};
 
 /// Where a rule sends requests.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pool(one), Self::Pool(other)) => Arc::ptr_eq(one, other),
             (Self::Group(one), Self::Group(other)) => Arc::ptr_eq(one, other),
@@ -44,6 +45,8 @@ pub struct ServicePolicies {
     pub(crate) destinations: Vec<Vec<Destination>>,
     /// `None`: who clients are is not asked.
     pub identity: Option<Identity>,
+    /// `None`: requests need no token.
+    pub tokens: Option<Arc<Tokens>>,
 }
 
 impl ServicePolicies {
@@ -73,6 +76,7 @@ impl ServicePolicies {
             && self.rules.limits() == parts.limits
             && destinations.iter().zip(&parts.destinations).all(same)
             && both_or_neither(self.identity.as_ref(), parts.identity.as_ref(), Identity::is)
+            && both_or_neither(self.tokens.as_ref(), parts.tokens.as_ref(), |a, b| a.source == b.source)
     }
 }
 
@@ -83,11 +87,12 @@ pub(crate) struct Parts {
     pub destinations: Vec<Vec<Destination>>,
     pub limits: Vec<RateRule>,
     pub identity: Option<Identity>,
+    pub tokens: Option<Arc<Tokens>>,
 }
 
 impl Parts {
     pub fn is_empty(&self) -> bool {
-        self.sets.is_empty() && self.limits.is_empty() && self.identity.is_none()
+        self.sets.is_empty() && self.limits.is_empty() && self.identity.is_none() && self.tokens.is_none()
     }
 
     /// `tally` is that of the virtual service, in which limits count.
@@ -95,9 +100,9 @@ impl Parts {
         if self.is_empty() {
             return None;
         }
-        let Self { sets, destinations, limits, identity } = self;
+        let Self { sets, destinations, limits, identity, tokens } = self;
         let counts = !limits.is_empty() || sets.iter().any(|set| set.limits_rates());
         let tally = counts.then(tally);
-        Some(Box::new(ServicePolicies { rules: Policies::of(sets, limits, tally), destinations, identity }))
+        Some(Box::new(ServicePolicies { rules: Policies::of(sets, limits, tally), destinations, identity, tokens }))
     }
 }

@@ -67,6 +67,7 @@ pub(super) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut
             by_path: from.by_path,
             by_field: some(&from.by_field),
             by_cookie: some(&from.by_cookie),
+            of_failures: from.of_failures,
         },
         excess,
     })

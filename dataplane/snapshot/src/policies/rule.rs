@@ -8,7 +8,7 @@ use weir_rules::{
 };
 use weir_wire::head::{is_token, may_be_value};
 
-use super::groups::{Groups, addresses};
+use super::groups::Groups;
 use crate::{
     finding::{Findings, Subject},
     variable::variable,
@@ -273,17 +273,8 @@ impl MatchReader<'_, '_> {
     fn addresses(&mut self, from: Option<&v1::AddressMatch>, field: &str, condition: fn(AddressMatch) -> Condition) {
         let Some(from) = from else { return };
         let within = format!("{}.{field}.", self.at);
-        let own = addresses(self.rules.subject, &within, &from.subnets, &from.ranges, self.findings);
-        let mut groups = Vec::new();
-        for uuid in &from.address_group_uuids {
-            match self.rules.groups.addresses.find(uuid) {
-                Some(Some(kept)) => groups.push(kept.object.clone()),
-                Some(None) => self.is_sound = false,
-                None => self.refuse(&format!("{field}.group_refs"), format!("there is no group of addresses {uuid}")),
-            }
-        }
-        match own {
-            Some(own) => self.conditions.push(condition(AddressMatch::new(from.negated, own, groups))),
+        match self.rules.groups.address_match(self.rules.subject, &within, from, self.findings) {
+            Some(matched) => self.conditions.push(condition(matched)),
             None => self.is_sound = false,
         }
     }

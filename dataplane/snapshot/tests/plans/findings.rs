@@ -151,6 +151,14 @@ pub const CASES: &[Case] = &[
         p.virtual_services[0].tls = None;
     }),
     ("a key of another certificate", |p| p.certificates[0].key_pkcs8_der = p.certificates[1].key_pkcs8_der.clone()),
+    ("tokens for nobody, with keys that are none or from the future", |p| {
+        let key = |algorithm: i32| TokenKey { id: None, algorithm, spki_der: b"key".to_vec() };
+        let keys = vec![key(TokenAlgorithm::Es256.into()), key(99)];
+        p.virtual_services[0].tokens = Some(TokenRules { keys, ..TokenRules::default() });
+    }),
+    ("tokens without a key", |p| {
+        p.virtual_services[1].tokens = Some(TokenRules { audience: "shop".to_owned(), ..TokenRules::default() });
+    }),
     ("a certificate that cannot be read", |p| p.certificates[0].chain_der[0].truncate(99)),
     ("a key that cannot be read", |p| p.certificates[0].key_pkcs8_der = b"secret".to_vec()),
     ("a certificate object without a certificate", |p| p.certificates[0].chain_der.clear()),
@@ -248,6 +256,37 @@ pub const CASES: &[Case] = &[
     }),
     ("an authority that cannot be read", |p| p.pki_profiles[0].ca_certs_der.push(b"root".to_vec())),
     ("a PKI profile without an authority", |p| p.pki_profiles[0].ca_certs_der.clear()),
+    ("a network policy that is not there", |p| p.virtual_services[0].network_policy_uuid = "policy-9".to_owned()),
+    ("a network policy of a child", |p| {
+        network_policy(p, |_| {});
+        p.virtual_services[0].network_policy_uuid.clear();
+        child(p, |child| child.network_policy_uuid = "policy-1".to_owned());
+    }),
+    ("rules for connections that engines cannot try", |p| {
+        network_policy(p, |rules| {
+            rules[0].r#match.as_mut().unwrap().client.as_mut().unwrap().subnets.push("10.0.0.0/33".to_owned());
+            let group = vec!["group-9".to_owned()];
+            rules.push(NetworkRule { position: 3, ..rules[0].clone() });
+            rules[1].r#match.as_mut().unwrap().client.as_mut().unwrap().address_group_uuids = group;
+            rules.push(NetworkRule { position: 4, ..NetworkRule::default() });
+            let rate = ConnectionRate { per_s: 0, burst: 3 };
+            let action = Some(network_rule::Action::Rate(rate));
+            rules.push(NetworkRule { position: 5, action, ..NetworkRule::default() });
+        });
+    }),
+    ("rules for pools that engines cannot try", |p| {
+        let chooses = |uuid: &str| Some(PoolChoice { pool_uuid: uuid.to_owned(), ..PoolChoice::default() });
+        let client = AddressMatch { subnets: vec!["10.0.0.0/33".to_owned()], ..AddressMatch::default() };
+        let matched = Some(ConnectionMatch { client: Some(client), ..ConnectionMatch::default() });
+        let field = "l4_policies[0]".to_owned();
+        p.virtual_services[0].pool_rules = vec![
+            PoolRule { name: "a".to_owned(), field: field.clone(), pool: chooses("pool-9"), ..PoolRule::default() },
+            PoolRule { name: "b".to_owned(), field, pool: chooses("pool-1"), r#match: matched },
+        ];
+    }),
+    ("more rules for connections than engines try", |p| {
+        network_policy(p, |rules| *rules = vec![rules[0].clone(); 1025]);
+    }),
     ("two pools and two certificates of one uuid", |p| {
         p.pools[1].uuid = "pool-1".to_owned();
         p.certificates[1].uuid = "certificate-1".to_owned();
@@ -262,6 +301,18 @@ pub const CASES: &[Case] = &[
         p.certificates[0].key_pkcs8_der.clear();
     }),
 ];
+
+/// A policy for the first service, with one rule.
+fn network_policy(plan: &mut Plan, edit: impl FnOnce(&mut Vec<NetworkRule>)) {
+    let client = AddressMatch { subnets: vec!["10.0.0.0/8".to_owned()], ..AddressMatch::default() };
+    let matched = ConnectionMatch { client: Some(client), ..ConnectionMatch::default() };
+    let action = Some(network_rule::Action::Deny(Close { reset: true }));
+    let mut rules = vec![NetworkRule { r#match: Some(matched), action, ..NetworkRule::default() }];
+    edit(&mut rules);
+    let (uuid, name) = ("policy-1".to_owned(), "house".to_owned());
+    plan.network_policies.push(NetworkPolicy { uuid, name, rules });
+    plan.virtual_services[0].network_policy_uuid = "policy-1".to_owned();
+}
 
 fn server_tls(plan: &mut Plan) -> &mut ServerTls {
     plan.pools[1].server_tls.as_mut().unwrap()

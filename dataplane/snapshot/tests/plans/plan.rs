@@ -10,6 +10,7 @@ macro_rules! certificate {
             name: $file.to_owned(),
             chain_der: vec![include_bytes!(concat!("../../../tls/testdata/", $file, ".crt.der")).to_vec()],
             key_pkcs8_der: include_bytes!(concat!("../../../tls/testdata/", $file, ".key.der")).to_vec(),
+            ocsp_answer: None,
         }
     };
 }

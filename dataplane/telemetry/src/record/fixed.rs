@@ -11,9 +11,9 @@ compile_error!("the numbers of records are little-endian");
 
 /// Of the fixed part.
 pub(super) const BYTES: usize = size_of::<Fixed>();
-const _: () = assert!(BYTES == 256);
-const VERSION: u8 = 1;
-pub(super) const TEXTS: usize = 12;
+const _: () = assert!(BYTES == 264);
+const VERSION: u8 = 2;
+pub(super) const TEXTS: usize = 14;
 
 /// The number of the server where there was none.
 pub const NO_SERVER: u32 = u32::MAX;
@@ -74,6 +74,8 @@ pub struct Fixed {
     pub trace: [u8; 16],
     pub span: [u8; 8],
     pub(super) lengths: [u16; TEXTS],
+    /// The size is a multiple of eight.
+    reserved: u32,
 }
 
 /// The 16 bytes of an address of IPv6, into which one of IPv4 is mapped.
@@ -159,6 +161,7 @@ impl Fixed {
         trace: [0; 16],
         span: [0; 8],
         lengths: [0; TEXTS],
+        reserved: 0,
     };
 
     /// Forgets the record before. What each record sets at its end is left.

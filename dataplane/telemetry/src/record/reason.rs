@@ -53,6 +53,9 @@ reasons! {
     CERTIFICATE_UNTRUSTED,
     CERTIFICATE_REVOKED,
     CERTIFICATE_NO_CRL,
+    TOKEN_MISSING,
+    TOKEN_INVALID,
+    TOKEN_EXPIRED,
     SCRIPT_FAILED,
 }
 
@@ -76,6 +79,9 @@ impl Reasons {
             ClientCertificateUntrusted => Self::CERTIFICATE_UNTRUSTED,
             ClientCertificateRevoked => Self::CERTIFICATE_REVOKED,
             ClientCertificateNoCrl => Self::CERTIFICATE_NO_CRL,
+            ClientTokenMissing => Self::TOKEN_MISSING,
+            ClientTokenExpired => Self::TOKEN_EXPIRED,
+            ClientTokenMalformed | ClientTokenUntrusted | ClientTokenForOthers => Self::TOKEN_INVALID,
             ClientAcceptTimeout | ClientHeadTimeout | ClientBodyTimeout | ClientStalled => Self::CLIENT_TIMED_OUT,
             ClientAborted | DeadlineExceeded => Self::CLIENT_ABORTED,
             ClientSourceUntrusted
@@ -84,6 +90,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientNetworkDenied
             | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
@@ -99,7 +106,7 @@ impl Reasons {
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
             ScriptFailed => Self::SCRIPT_FAILED,
-            ClientRequestRate | ClientConnectionRate | ClientConnections => Self::RATE_LIMITED,
+            ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
         }
     }
 }
@@ -279,6 +286,9 @@ mod tests {
             (Reasons::ENGINE_RESOURCES, "ENGINE_RESOURCES"),
             (Reasons::ENGINE_INTERNAL, "ENGINE_INTERNAL"),
             (Reasons::RATE_LIMITED, "RATE_LIMITED"),
+            (Reasons::TOKEN_MISSING, "ADF_JWT_TOKEN_MISSING"),
+            (Reasons::TOKEN_INVALID, "ADF_JWT_TOKEN_INVALID"),
+            (Reasons::TOKEN_EXPIRED, "ADF_JWT_TOKEN_EXPIRED"),
         ] {
             assert_eq!(at(reason), name);
         }

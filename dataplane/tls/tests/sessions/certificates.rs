@@ -1,6 +1,6 @@
 //! Which certificate a client gets. In TLS 1.2 it travels in the clear, so the server's flight shows it.
 
-use weir_tls::{Certificate, Error, Provider, TlsSettings, Version, Warning};
+use weir_tls::{Certificate, Error, Provider, ServerConfig, Staple, TlsSettings, Version, Warning};
 
 use crate::pair::*;
 
@@ -106,4 +106,21 @@ fn warns_of_a_certificate_that_no_client_can_get() {
         weir_tls::ServerConfig::build(&server_settings(&[TLS13, ECDSA]), &certificates, None, &Provider::new())
             .unwrap();
     assert_eq!(warnings, [Warning::CertificateNeverChosen { position: 1 }]);
+}
+
+/// TLS 1.2 sends the answer in clear.
+#[test]
+fn answer_about_a_certificate_is_stapled_until_it_ends_and_to_those_who_ask() {
+    const ANSWER: &[u8] = b"what the authority says";
+    let settings = TlsSettings { versions: vec![Version::Tls12], ..server_settings(&[ECDSA]) };
+    for (until_unix_s, stapled) in [(u64::MAX, true), (1_700_000_000, false)] {
+        let stapling = certificate(DEFAULT_EC).stapling(Staple { answer: ANSWER.to_vec(), until_unix_s });
+        let (server, _) = ServerConfig::build(&settings, &[stapling], None, &Provider::new()).unwrap();
+        let mut pair = Pair::new(&client(&client_settings(&[ECDSA])), &server, "a.test");
+        let hello = std::mem::take(&mut pair.client.to_peer);
+        pair.server.receive(&hello).unwrap();
+        let has_answer = pair.server.to_peer.windows(ANSWER.len()).any(|bytes| bytes == ANSWER);
+        assert_eq!(has_answer, stapled);
+        assert!(pair.deliver(usize::MAX).is_ok());
+    }
 }

@@ -268,6 +268,50 @@ fn client_without_a_good_certificate_resumes_only_where_it_needs_none() {
     }
 }
 
+/// Servers are told of the client from its certificate.
+#[test]
+fn certificate_of_a_resumed_session_says_the_same_as_in_the_full_handshake() {
+    for version in [Version::Tls12, Version::Tls13] {
+        for required in [false, true] {
+            let authorities = trusting(&[ROOT]);
+            let server = asking(version, &ClientAuth { required, ..lenient(authorities.clone()) });
+            let client = showing(Some(shown!("via-middle", "middle")));
+            let said = || {
+                let pair = Pair::handshaken(&client, &server, "a.test");
+                let certificate = pair.server.session.client_certificate().unwrap();
+                assert_eq!(certificate.judge(&authorities, NOW), Ok(()));
+                let said = Text::ALL.map(|text| certificate.text(text).to_owned());
+                (pair.server.session.handshaken().unwrap().resumed, said)
+            };
+            let (resumed, first) = said();
+            assert!(!resumed && first.iter().all(|text| !text.is_empty()), "{first:?}");
+            for _ in 0..3 {
+                assert_eq!(said(), (true, first.clone()), "{version:?}, required: {required}");
+            }
+        }
+    }
+}
+
+/// They are kept as long as the connection lasts.
+#[test]
+fn client_with_too_many_bytes_of_certificates_gets_an_alert_whatever_its_server_lets_in() {
+    let with = |count: usize| {
+        let mut chain = vec![MIDDLE; count];
+        chain[0] = GOOD.chain[0];
+        showing(Some(Shown { chain: chain.leak(), ..GOOD }))
+    };
+    let fitting = (16 * 1024 - GOOD.chain[0].len()) / MIDDLE.len();
+    for version in [Version::Tls12, Version::Tls13] {
+        let server = asking(version, &ClientAuth { required: false, ..lenient(trusting(&[ROOT])) });
+        let mut pair = Pair::new(&with(fitting + 1), &server, "a.test");
+        assert_eq!(pair.deliver(usize::MAX), Ok(()));
+        let mut pair = Pair::new(&with(fitting + 2), &server, "a.test");
+        let refused = Err(Error::ClientCertificate(CertificateFault::TooLong));
+        assert_eq!(pair.deliver(usize::MAX), refused);
+        assert!(!pair.server.to_peer.is_empty(), "no alert");
+    }
+}
+
 #[test]
 fn session_with_a_long_chain_has_no_ticket_rather_than_a_long_one() {
     let server = asking(Version::Tls13, &lenient(trusting(&[ROOT])));

@@ -1,12 +1,17 @@
 //! X.509 certificates (RFC 5280), as far as others are told what one says: names, serial number, validity. Whether to
 //! believe it is the business of `weir-tls`.
+//!
+//! Why no library: x509-parser 0.18 reads all extensions and times into structures. That is 19,600 instructions for a
+//! certificate of a client, and 27,400 with its subject, where this needs 1,100 and 6,000; and it brings 55 crates. The
+//! texts of header fields would still be ours. webpki, which verifies certificates, tells no dates. The fuzz target is
+//! `x509`.
 
 mod der;
 mod name;
 mod text;
 mod time;
 
-pub use text::{Says, Text, Texts};
+pub use text::{Says, Text, Texts, subject};
 
 use der::Reader;
 

@@ -33,8 +33,8 @@ const ATTRIBUTES: [(&[u8], &str); 14] = [
     (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1], "emailAddress"),
 ];
 
-/// `name`: the content of a Name. What is malformed in it ends the text.
-pub(super) fn write(name: &[u8]) -> String {
+/// `name`: the content of a Name. What is malformed in it ends the text, and so do `bytes_max` bytes.
+pub(super) fn write(name: &[u8], bytes_max: usize) -> String {
     let mut parts = Reader(name);
     let mut relative_names = Vec::new();
     while let Some(set) = parts.take(SET) {
@@ -47,7 +47,8 @@ pub(super) fn write(name: &[u8]) -> String {
         let mut between = if text.is_empty() { "" } else { "," };
         while let Some(pair) = pairs.take(SEQUENCE) {
             text.push_str(between);
-            if write_pair(pair, &mut text).is_none() {
+            if write_pair(pair, &mut text).is_none() || text.len() >= bytes_max {
+                text.truncate(bytes_max);
                 return text;
             }
             between = "+";
@@ -124,7 +125,7 @@ mod tests {
             });
             value(SET, &pairs.collect::<Vec<_>>().concat())
         });
-        write(&sets.collect::<Vec<_>>().concat())
+        write(&sets.collect::<Vec<_>>().concat(), usize::MAX)
     }
 
     const CN: &[u8] = &[0x55, 4, 3];
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn malformed_name_ends_where_it_is_malformed() {
-        assert_eq!(write(&[SET, 4, SEQUENCE, 2, 6, 9]), "");
-        assert_eq!(write(&[1, 2, 3]), "");
+        assert_eq!(write(&[SET, 4, SEQUENCE, 2, 6, 9], usize::MAX), "");
+        assert_eq!(write(&[1, 2, 3], usize::MAX), "");
     }
 }

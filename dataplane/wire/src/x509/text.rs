@@ -50,6 +50,12 @@ impl Text {
     ];
 }
 
+/// The subject of the certificate in `der` as [`Text::Subject`] has it, cut after `bytes_max` bytes. Empty: it has none, or is
+/// no certificate.
+pub fn subject(der: &[u8], bytes_max: usize) -> String {
+    Certificate::read(der).map_or_else(String::new, |certificate| name::write(certificate.subject, bytes_max))
+}
+
 /// Whoever has a certificate, and may be asked what it says.
 pub trait Says: fmt::Debug {
     /// Empty: it does not say that.
@@ -78,8 +84,8 @@ fn write(der: &[u8], certificate: &Certificate<'_>, text: Text) -> String {
         Text::Fingerprint => hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, der).as_ref()),
         Text::Serial if certificate.serial.is_empty() => "00".to_owned(),
         Text::Serial => hex(certificate.serial).to_uppercase(),
-        Text::Issuer => name::write(certificate.issuer),
-        Text::Subject => name::write(certificate.subject),
+        Text::Issuer => name::write(certificate.issuer, usize::MAX),
+        Text::Subject => name::write(certificate.subject, usize::MAX),
         Text::Raw => pem(der).trim_end().replace('\n', " "),
         Text::Escaped => percent_encode(&pem(der)),
         Text::Version => certificate.version.to_string(),

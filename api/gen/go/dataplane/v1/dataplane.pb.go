@@ -2415,6 +2415,7 @@ type Plan struct {
 	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
 	ScriptSets        []*ScriptSet           `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
+	NetworkPolicies   []*NetworkPolicy       `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2533,6 +2534,13 @@ func (x *Plan) GetScriptSets() []*ScriptSet {
 	return nil
 }
 
+func (x *Plan) GetNetworkPolicies() []*NetworkPolicy {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2608,6 +2616,7 @@ type Removed struct {
 	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
 	ScriptSets        []string               `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
+	NetworkPolicies   []string               `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2712,6 +2721,13 @@ func (x *Removed) GetScriptSets() []string {
 	return nil
 }
 
+func (x *Removed) GetNetworkPolicies() []string {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 type VirtualService struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -2732,12 +2748,16 @@ type VirtualService struct {
 	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
 	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
 	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
+	Tokens               *TokenRules            `protobuf:"bytes,765,opt,name=tokens,proto3" json:"tokens,omitempty"`                                                             // needs http; unset: requests need no token
 	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
 	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
+	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
+	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
+	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2898,6 +2918,13 @@ func (x *VirtualService) GetClientCertificates() *ClientCertificates {
 	return nil
 }
 
+func (x *VirtualService) GetTokens() *TokenRules {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
 func (x *VirtualService) GetRequestLimits() []*RateLimit {
 	if x != nil {
 		return x.RequestLimits
@@ -2938,6 +2965,27 @@ func (x *VirtualService) GetErrorPageProfileUuid() string {
 		return x.ErrorPageProfileUuid
 	}
 	return ""
+}
+
+func (x *VirtualService) GetNetworkPolicyUuid() string {
+	if x != nil {
+		return x.NetworkPolicyUuid
+	}
+	return ""
+}
+
+func (x *VirtualService) GetEngines() uint32 {
+	if x != nil {
+		return x.Engines
+	}
+	return 0
+}
+
+func (x *VirtualService) GetPoolRules() []*PoolRule {
+	if x != nil {
+		return x.PoolRules
+	}
+	return nil
 }
 
 // Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
@@ -4212,6 +4260,7 @@ type Certificate struct {
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	ChainDer      [][]byte               `protobuf:"bytes,3,rep,name=chain_der,json=chainDer,proto3" json:"chain_der,omitempty"` // leaf first
 	KeyPkcs8Der   []byte                 `protobuf:"bytes,4,opt,name=key_pkcs8_der,json=keyPkcs8Der,proto3" json:"key_pkcs8_der,omitempty"`
+	OcspAnswer    *OcspAnswer            `protobuf:"bytes,764,opt,name=ocsp_answer,json=ocspAnswer,proto3" json:"ocsp_answer,omitempty"` // unset: nothing is stapled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4274,6 +4323,66 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 	return nil
 }
 
+func (x *Certificate) GetOcspAnswer() *OcspAnswer {
+	if x != nil {
+		return x.OcspAnswer
+	}
+	return nil
+}
+
+// What the authority of a certificate says about it (RFC 6960), verified.
+type OcspAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Der           []byte                 `protobuf:"bytes,1,opt,name=der,proto3" json:"der,omitempty"`
+	UntilUnixS    uint64                 `protobuf:"varint,2,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // not stapled from then on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OcspAnswer) Reset() {
+	*x = OcspAnswer{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OcspAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OcspAnswer) ProtoMessage() {}
+
+func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OcspAnswer.ProtoReflect.Descriptor instead.
+func (*OcspAnswer) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *OcspAnswer) GetDer() []byte {
+	if x != nil {
+		return x.Der
+	}
+	return nil
+}
+
+func (x *OcspAnswer) GetUntilUnixS() uint64 {
+	if x != nil {
+		return x.UntilUnixS
+	}
+	return 0
+}
+
 // The authorities that may sign the certificates of servers and of clients.
 type PkiProfile struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -4288,7 +4397,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4300,7 +4409,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4313,7 +4422,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4381,7 +4490,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4393,7 +4502,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4406,7 +4515,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4576,7 +4685,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4697,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4710,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4642,7 +4751,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4654,7 +4763,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4667,7 +4776,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4696,7 +4805,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +4817,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +4830,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4751,7 +4860,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4763,7 +4872,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4776,7 +4885,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4824,7 +4933,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4836,7 +4945,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4849,7 +4958,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4917,7 +5026,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5038,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5051,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Server) GetId() string {
@@ -5021,7 +5130,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5033,7 +5142,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5046,7 +5155,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -5108,7 +5217,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5120,7 +5229,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5133,7 +5242,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -5161,7 +5270,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5282,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5295,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -5221,7 +5330,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5233,7 +5342,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5246,7 +5355,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5282,7 +5391,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5294,7 +5403,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5307,7 +5416,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5352,7 +5461,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5364,7 +5473,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5377,7 +5486,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5499,7 +5608,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5511,7 +5620,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5524,7 +5633,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5749,7 +5858,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5761,7 +5870,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5774,7 +5883,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5813,7 +5922,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5825,7 +5934,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5838,7 +5947,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5899,7 +6008,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6020,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +6033,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5983,7 +6092,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5995,7 +6104,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6008,7 +6117,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -6042,7 +6151,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6054,7 +6163,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6067,7 +6176,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -6112,7 +6221,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6124,7 +6233,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6137,7 +6246,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6275,7 +6384,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6287,7 +6396,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6300,7 +6409,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6356,7 +6465,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6479,7 +6588,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xa0\x06\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xee\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6494,12 +6603,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"poolGroups\x12T\n" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12>\n" +
 	"\vscript_sets\x18\x84\a \x03(\v2\x1c.weir.dataplane.v1.ScriptSetR\n" +
-	"scriptSets\"\x9a\x01\n" +
+	"scriptSets\x12L\n" +
+	"\x10network_policies\x18\x8e\a \x03(\v2 .weir.dataplane.v1.NetworkPolicyR\x0fnetworkPolicies\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xff\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xab\x03\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6512,7 +6622,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"poolGroups\x12/\n" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
-	"scriptSets\"\xb5\t\n" +
+	"scriptSets\x12*\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xf6\n" +
+	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6533,13 +6645,18 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
-	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
+	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x126\n" +
+	"\x06tokens\x18\xfd\x05 \x01(\v2\x1d.weir.dataplane.v1.TokenRulesR\x06tokens\x12D\n" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12)\n" +
 	"\x10script_set_uuids\x18\x84\a \x03(\tR\x0escriptSetUuids\x126\n" +
-	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
+	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
+	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
+	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
+	"\n" +
+	"pool_rules\x18\x8f\a \x03(\v2\x1b.weir.dataplane.v1.PoolRuleR\tpoolRules\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6665,12 +6782,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"lifetime_s\x18\x02 \x01(\rR\tlifetimeS\x12 \n" +
 	"\funtil_unix_s\x18\x03 \x01(\x04R\n" +
-	"untilUnixS\"v\n" +
+	"untilUnixS\"\xb7\x01\n" +
 	"\vCertificate\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tchain_der\x18\x03 \x03(\fR\bchainDer\x12\"\n" +
-	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"\xc3\x01\n" +
+	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\x12?\n" +
+	"\vocsp_answer\x18\xfc\x05 \x01(\v2\x1d.weir.dataplane.v1.OcspAnswerR\n" +
+	"ocspAnswer\"@\n" +
+	"\n" +
+	"OcspAnswer\x12\x10\n" +
+	"\x03der\x18\x01 \x01(\fR\x03der\x12 \n" +
+	"\funtil_unix_s\x18\x02 \x01(\x04R\n" +
+	"untilUnixS\"\xc3\x01\n" +
 	"\n" +
 	"PkiProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -6962,7 +7086,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
@@ -7017,40 +7141,44 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
 	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
 	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 53: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 54: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 55: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 56: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 57: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 58: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 59: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 60: weir.dataplane.v1.Server
-	(*Records)(nil),                // 61: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 62: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 63: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 64: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 65: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 66: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 67: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 68: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 69: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 70: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 71: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
-	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
-	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
-	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 84: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 85: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 86: weir.dataplane.v1.FailAnswer
+	(*OcspAnswer)(nil),             // 53: weir.dataplane.v1.OcspAnswer
+	(*PkiProfile)(nil),             // 54: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 55: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 56: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 57: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 58: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 59: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 60: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 61: weir.dataplane.v1.Server
+	(*Records)(nil),                // 62: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 63: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 64: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 65: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 66: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 67: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 68: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 69: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 70: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 71: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 72: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 73: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 74: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 75: weir.dataplane.v1.WorkerCounters
+	(ClientCertificateMode)(0),     // 76: weir.dataplane.v1.ClientCertificateMode
+	(*HttpPolicySet)(nil),          // 77: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 78: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 79: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 80: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 81: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 82: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 83: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 89: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 90: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7059,15 +7187,15 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
 	35,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	65,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	66,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
 	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
 	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
 	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
 	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	66,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	61,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	67,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	62,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
 	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
 	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
@@ -7080,90 +7208,94 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
 	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	76,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
 	32,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
 	4,   // 30: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	37,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	54,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	55,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
 	52,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	53,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	54,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	5,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	76,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	77,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	81,  // 41: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	34,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	82,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	83,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	83,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 57: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 58: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 59: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 60: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 61: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	84,  // 62: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	84,  // 63: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 64: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	84,  // 65: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 66: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 67: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 68: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 69: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 70: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 71: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 72: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 73: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	85,  // 74: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 75: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 76: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 77: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 78: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 79: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 80: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 81: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 82: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 83: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	86,  // 84: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 85: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 86: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 87: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 88: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 89: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 90: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 91: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 92: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 93: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 94: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 95: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 96: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 97: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 98: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 99: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 104: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 105: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	77,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	78,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	79,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	80,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	81,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	82,  // 41: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	83,  // 42: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	34,  // 43: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 44: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 45: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 46: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 47: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 48: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 49: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 50: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 51: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 52: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 53: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 54: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	84,  // 55: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	85,  // 56: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	86,  // 57: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 58: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 59: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	40,  // 60: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 61: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 62: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	57,  // 63: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 64: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	88,  // 65: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	88,  // 66: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 67: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	88,  // 68: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 69: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 70: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 71: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 72: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 73: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 74: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 75: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 76: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	53,  // 77: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	89,  // 78: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 79: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 80: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	61,  // 81: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 82: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	60,  // 83: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	59,  // 84: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	58,  // 85: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	56,  // 86: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	57,  // 87: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	90,  // 88: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	57,  // 89: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 90: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	63,  // 91: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	64,  // 92: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	65,  // 93: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	68,  // 94: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	74,  // 95: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	75,  // 96: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	73,  // 97: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 98: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	72,  // 99: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	70,  // 101: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	73,  // 102: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	72,  // 103: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	72,  // 104: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	72,  // 105: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	72,  // 106: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	72,  // 107: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	72,  // 108: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	72,  // 109: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	110, // [110:110] is the sub-list for method output_type
+	110, // [110:110] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7171,6 +7303,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_connections_proto_init()
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
@@ -7202,7 +7335,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

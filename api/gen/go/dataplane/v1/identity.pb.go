@@ -23,6 +23,80 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// RFC 7518 §3.1.
+type TokenAlgorithm int32
+
+const (
+	TokenAlgorithm_TOKEN_ALGORITHM_UNSPECIFIED TokenAlgorithm = 0
+	TokenAlgorithm_TOKEN_ALGORITHM_RS256       TokenAlgorithm = 1
+	TokenAlgorithm_TOKEN_ALGORITHM_RS384       TokenAlgorithm = 2
+	TokenAlgorithm_TOKEN_ALGORITHM_RS512       TokenAlgorithm = 3
+	TokenAlgorithm_TOKEN_ALGORITHM_PS256       TokenAlgorithm = 4
+	TokenAlgorithm_TOKEN_ALGORITHM_PS384       TokenAlgorithm = 5
+	TokenAlgorithm_TOKEN_ALGORITHM_PS512       TokenAlgorithm = 6
+	TokenAlgorithm_TOKEN_ALGORITHM_ES256       TokenAlgorithm = 7
+	TokenAlgorithm_TOKEN_ALGORITHM_ES384       TokenAlgorithm = 8
+	TokenAlgorithm_TOKEN_ALGORITHM_ES512       TokenAlgorithm = 9
+	TokenAlgorithm_TOKEN_ALGORITHM_EDDSA       TokenAlgorithm = 10 // Ed25519
+)
+
+// Enum value maps for TokenAlgorithm.
+var (
+	TokenAlgorithm_name = map[int32]string{
+		0:  "TOKEN_ALGORITHM_UNSPECIFIED",
+		1:  "TOKEN_ALGORITHM_RS256",
+		2:  "TOKEN_ALGORITHM_RS384",
+		3:  "TOKEN_ALGORITHM_RS512",
+		4:  "TOKEN_ALGORITHM_PS256",
+		5:  "TOKEN_ALGORITHM_PS384",
+		6:  "TOKEN_ALGORITHM_PS512",
+		7:  "TOKEN_ALGORITHM_ES256",
+		8:  "TOKEN_ALGORITHM_ES384",
+		9:  "TOKEN_ALGORITHM_ES512",
+		10: "TOKEN_ALGORITHM_EDDSA",
+	}
+	TokenAlgorithm_value = map[string]int32{
+		"TOKEN_ALGORITHM_UNSPECIFIED": 0,
+		"TOKEN_ALGORITHM_RS256":       1,
+		"TOKEN_ALGORITHM_RS384":       2,
+		"TOKEN_ALGORITHM_RS512":       3,
+		"TOKEN_ALGORITHM_PS256":       4,
+		"TOKEN_ALGORITHM_PS384":       5,
+		"TOKEN_ALGORITHM_PS512":       6,
+		"TOKEN_ALGORITHM_ES256":       7,
+		"TOKEN_ALGORITHM_ES384":       8,
+		"TOKEN_ALGORITHM_ES512":       9,
+		"TOKEN_ALGORITHM_EDDSA":       10,
+	}
+)
+
+func (x TokenAlgorithm) Enum() *TokenAlgorithm {
+	p := new(TokenAlgorithm)
+	*p = x
+	return p
+}
+
+func (x TokenAlgorithm) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TokenAlgorithm) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_identity_proto_enumTypes[0].Descriptor()
+}
+
+func (TokenAlgorithm) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_identity_proto_enumTypes[0]
+}
+
+func (x TokenAlgorithm) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TokenAlgorithm.Descriptor instead.
+func (TokenAlgorithm) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{0}
+}
+
 type ClientCertificateMode int32
 
 const (
@@ -56,11 +130,11 @@ func (x ClientCertificateMode) String() string {
 }
 
 func (ClientCertificateMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_identity_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_identity_proto_enumTypes[1].Descriptor()
 }
 
 func (ClientCertificateMode) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_identity_proto_enumTypes[0]
+	return &file_dataplane_v1_identity_proto_enumTypes[1]
 }
 
 func (x ClientCertificateMode) Number() protoreflect.EnumNumber {
@@ -69,7 +143,7 @@ func (x ClientCertificateMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ClientCertificateMode.Descriptor instead.
 func (ClientCertificateMode) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{1}
 }
 
 // An issuer without a list, or with a list that is out of date, vouches for nobody.
@@ -211,6 +285,135 @@ func (x *ClientCertificates) GetHeaders() []*ClientCertificateHeader {
 	return nil
 }
 
+// The signed tokens that requests must bring (RFC 7519). Whoever brings no good one gets the status 401.
+type TokenRules struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          []*TokenKey            `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	Issuer        string                 `protobuf:"bytes,2,opt,name=issuer,proto3" json:"issuer,omitempty"`                        // empty: any that has one of the keys
+	Audience      string                 `protobuf:"bytes,3,opt,name=audience,proto3" json:"audience,omitempty"`                    // not empty
+	QueryName     string                 `protobuf:"bytes,4,opt,name=query_name,json=queryName,proto3" json:"query_name,omitempty"` // the parameter of the query with the token; empty: it is in the field Authorization
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenRules) Reset() {
+	*x = TokenRules{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenRules) ProtoMessage() {}
+
+func (x *TokenRules) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenRules.ProtoReflect.Descriptor instead.
+func (*TokenRules) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TokenRules) GetKeys() []*TokenKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *TokenRules) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *TokenRules) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *TokenRules) GetQueryName() string {
+	if x != nil {
+		return x.QueryName
+	}
+	return ""
+}
+
+type TokenKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            *string                `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"` // kid
+	Algorithm     TokenAlgorithm         `protobuf:"varint,2,opt,name=algorithm,proto3,enum=weir.dataplane.v1.TokenAlgorithm" json:"algorithm,omitempty"`
+	SpkiDer       []byte                 `protobuf:"bytes,3,opt,name=spki_der,json=spkiDer,proto3" json:"spki_der,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenKey) Reset() {
+	*x = TokenKey{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenKey) ProtoMessage() {}
+
+func (x *TokenKey) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenKey.ProtoReflect.Descriptor instead.
+func (*TokenKey) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TokenKey) GetId() string {
+	if x != nil && x.Id != nil {
+		return *x.Id
+	}
+	return ""
+}
+
+func (x *TokenKey) GetAlgorithm() TokenAlgorithm {
+	if x != nil {
+		return x.Algorithm
+	}
+	return TokenAlgorithm_TOKEN_ALGORITHM_UNSPECIFIED
+}
+
+func (x *TokenKey) GetSpkiDer() []byte {
+	if x != nil {
+		return x.SpkiDer
+	}
+	return nil
+}
+
 type ClientCertificateHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -221,7 +424,7 @@ type ClientCertificateHeader struct {
 
 func (x *ClientCertificateHeader) Reset() {
 	*x = ClientCertificateHeader{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -233,7 +436,7 @@ func (x *ClientCertificateHeader) String() string {
 func (*ClientCertificateHeader) ProtoMessage() {}
 
 func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -246,7 +449,7 @@ func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientCertificateHeader.ProtoReflect.Descriptor instead.
 func (*ClientCertificateHeader) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ClientCertificateHeader) GetName() string {
@@ -278,10 +481,35 @@ const file_dataplane_v1_identity_proto_rawDesc = "" +
 	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12\x14\n" +
 	"\x05close\x18\x03 \x01(\bR\x05close\x12#\n" +
 	"\rallow_invalid\x18\x04 \x01(\bR\fallowInvalid\x12D\n" +
-	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"l\n" +
+	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"\x90\x01\n" +
+	"\n" +
+	"TokenRules\x12/\n" +
+	"\x04keys\x18\x01 \x03(\v2\x1b.weir.dataplane.v1.TokenKeyR\x04keys\x12\x16\n" +
+	"\x06issuer\x18\x02 \x01(\tR\x06issuer\x12\x1a\n" +
+	"\baudience\x18\x03 \x01(\tR\baudience\x12\x1d\n" +
+	"\n" +
+	"query_name\x18\x04 \x01(\tR\tqueryName\"\x82\x01\n" +
+	"\bTokenKey\x12\x13\n" +
+	"\x02id\x18\x01 \x01(\tH\x00R\x02id\x88\x01\x01\x12?\n" +
+	"\talgorithm\x18\x02 \x01(\x0e2!.weir.dataplane.v1.TokenAlgorithmR\talgorithm\x12\x19\n" +
+	"\bspki_der\x18\x03 \x01(\fR\aspkiDerB\x05\n" +
+	"\x03_id\"l\n" +
 	"\x17ClientCertificateHeader\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
-	"\bvariable\x18\x02 \x01(\x0e2!.weir.dataplane.v1.HeaderVariableR\bvariable*\x83\x01\n" +
+	"\bvariable\x18\x02 \x01(\x0e2!.weir.dataplane.v1.HeaderVariableR\bvariable*\xbf\x02\n" +
+	"\x0eTokenAlgorithm\x12\x1f\n" +
+	"\x1bTOKEN_ALGORITHM_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_RS256\x10\x01\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_RS384\x10\x02\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_RS512\x10\x03\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_PS256\x10\x04\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_PS384\x10\x05\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_PS512\x10\x06\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_ES256\x10\a\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_ES384\x10\b\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_ES512\x10\t\x12\x19\n" +
+	"\x15TOKEN_ALGORITHM_EDDSA\x10\n" +
+	"*\x83\x01\n" +
 	"\x15ClientCertificateMode\x12 \n" +
 	"\x1cCLIENT_CERTIFICATE_MODE_NONE\x10\x00\x12#\n" +
 	"\x1fCLIENT_CERTIFICATE_MODE_REQUEST\x10\x01\x12#\n" +
@@ -299,24 +527,29 @@ func file_dataplane_v1_identity_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_identity_proto_rawDescData
 }
 
-var file_dataplane_v1_identity_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_dataplane_v1_identity_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_dataplane_v1_identity_proto_goTypes = []any{
-	(ClientCertificateMode)(0),      // 0: weir.dataplane.v1.ClientCertificateMode
-	(*Revocation)(nil),              // 1: weir.dataplane.v1.Revocation
-	(*ClientCertificates)(nil),      // 2: weir.dataplane.v1.ClientCertificates
-	(*ClientCertificateHeader)(nil), // 3: weir.dataplane.v1.ClientCertificateHeader
-	(HeaderVariable)(0),             // 4: weir.dataplane.v1.HeaderVariable
+	(TokenAlgorithm)(0),             // 0: weir.dataplane.v1.TokenAlgorithm
+	(ClientCertificateMode)(0),      // 1: weir.dataplane.v1.ClientCertificateMode
+	(*Revocation)(nil),              // 2: weir.dataplane.v1.Revocation
+	(*ClientCertificates)(nil),      // 3: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),              // 4: weir.dataplane.v1.TokenRules
+	(*TokenKey)(nil),                // 5: weir.dataplane.v1.TokenKey
+	(*ClientCertificateHeader)(nil), // 6: weir.dataplane.v1.ClientCertificateHeader
+	(HeaderVariable)(0),             // 7: weir.dataplane.v1.HeaderVariable
 }
 var file_dataplane_v1_identity_proto_depIdxs = []int32{
-	0, // 0: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
-	3, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
-	4, // 2: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 0: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
+	6, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
+	5, // 2: weir.dataplane.v1.TokenRules.keys:type_name -> weir.dataplane.v1.TokenKey
+	0, // 3: weir.dataplane.v1.TokenKey.algorithm:type_name -> weir.dataplane.v1.TokenAlgorithm
+	7, // 4: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_identity_proto_init() }
@@ -325,13 +558,14 @@ func file_dataplane_v1_identity_proto_init() {
 		return
 	}
 	file_dataplane_v1_rules_proto_init()
+	file_dataplane_v1_identity_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_identity_proto_rawDesc), len(file_dataplane_v1_identity_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   3,
+			NumEnums:      2,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1313,9 +1313,10 @@ type RateLimit struct {
 	//	*RateLimit_Response
 	//	*RateLimit_Redirect
 	Action        isRateLimit_Action `protobuf_oneof:"action"`
-	Name          string             `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`                          // of a limit beside rules: the operator's field, "requests_rate_limit"
-	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`    // each value of this header field has its own rate; requests without it are not limited
-	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"` // the same of a cookie
+	Name          string             `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`                                 // of a limit beside rules: the operator's field, "requests_rate_limit"
+	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`           // each value of this header field has its own rate; requests without it are not limited
+	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"`        // the same of a cookie
+	OfFailures    bool               `protobuf:"varint,12,opt,name=of_failures,json=ofFailures,proto3" json:"of_failures,omitempty"` // only requests that fail are counted (4xx, 5xx); beyond the rate, all of the key are refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1438,6 +1439,13 @@ func (x *RateLimit) GetByCookie() string {
 		return x.ByCookie
 	}
 	return ""
+}
+
+func (x *RateLimit) GetOfFailures() bool {
+	if x != nil {
+		return x.OfFailures
+	}
+	return false
 }
 
 type isRateLimit_Action interface {
@@ -2409,7 +2417,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\rLocalResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\x8f\x03\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\xb0\x03\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
 	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
@@ -2422,7 +2430,9 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04name\x12\x19\n" +
 	"\bby_field\x18\n" +
 	" \x01(\tR\abyField\x12\x1b\n" +
-	"\tby_cookie\x18\v \x01(\tR\bbyCookieB\b\n" +
+	"\tby_cookie\x18\v \x01(\tR\bbyCookie\x12\x1f\n" +
+	"\vof_failures\x18\f \x01(\bR\n" +
+	"ofFailuresB\b\n" +
 	"\x06action\"\xef\x02\n" +
 	"\x0fHttpRequestRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +

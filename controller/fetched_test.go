@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/weir-lb/weir/controller/revocation"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+func TestWhatWasFetchedIsAChangeOfItsObjectAndGoesWithIt(t *testing.T) {
+	objects := emptyStore(t)
+	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
+		put(tx, "pkiprofile", "p", schema.Object{"crls": []any{schema.Object{"server_url": "http://a/"}}})
+		return nil
+	}))
+	before, save := objects.View(), saverOfFetched(objects)
+	lists := revocation.Lists{UUID: "p", Lists: []*revocation.List{{URL: "http://a/", DER: []byte{1}}}}
+	keep := func(*store.Record) (*store.Record, error) { return recordOf(revocation.ListKind, "p", lists) }
+	must(t, save(t.Context(), revocation.ListKind, "p", keep))
+	view := objects.View()
+	for _, change := range view.Since(before) {
+		if kind := revocation.ObjectOf(change.Kind); kind != "pkiprofile" {
+			t.Fatalf("%+v is about a %q", change, kind)
+		}
+	}
+	stored, _ := view.Get("pkiprofile", "p")
+	read := revocation.Into(view, "pkiprofile", "p", stored.Object)
+	body := func(o schema.Object) any {
+		crls, _ := o["crls"].([]any)
+		list, _ := crls[0].(schema.Object)
+		return list["body"]
+	}
+	if body(stored.Object) != nil || body(read) == nil {
+		t.Errorf("stored %v, read %v", stored.Object, read)
+	}
+
+	must(t, objects.Update(t.Context(), func(tx *store.Tx) error { tx.Delete("pkiprofile", "p"); return nil }))
+	must(t, save(t.Context(), revocation.ListKind, "p", func(*store.Record) (*store.Record, error) { return nil, nil }))
+	must(t, save(t.Context(), revocation.ListKind, "p", keep))
+	if _, there := objects.View().Get(revocation.ListKind, "p"); there {
+		t.Error("lists of a profile that is gone are stored")
+	}
+}

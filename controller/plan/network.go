@@ -1,0 +1,83 @@
+package plan
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// addNetworkPolicy adds the rules that say who may connect. A virtual service that names some is not served without
+// them.
+func (c *Compiler) addNetworkPolicy(d *draft) {
+	const field = "network_security_policy_ref"
+	switch {
+	case d.vs.NetworkSecurityPolicyRef == "":
+		return
+	case d.vs.IsChild():
+		d.report.block(d.subject, field,
+			"is for who connects, and clients connect to the parent: give it to the parent")
+		return
+	case d.vs.NetworkPolicy == nil:
+		d.report.blocked = true // model has a finding about that
+		return
+	}
+	policy := d.vs.NetworkPolicy
+	if c.networkPolicies[policy] == nil {
+		c.networkPolicies[policy] = compileNetworkPolicy(policy)
+	}
+	compiled := c.networkPolicies[policy]
+	d.report.findings = append(d.report.findings, compiled.report.findings...)
+	d.report.blocked = d.report.blocked || compiled.report.blocked
+	d.service.NetworkPolicyUuid = policy.UUID
+	d.parts = append(d.parts, compiled.parts...)
+}
+
+// compileNetworkPolicy makes the groups that the rules name, then the policy. They are the same in the Plans of all
+// virtual services that use it.
+func compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSet {
+	compiled := &compiledSet{parts: addressGroups(policy.AddressGroups)}
+	to := &dataplanev1.NetworkPolicy{Uuid: policy.UUID, Name: policy.Name}
+	for _, placed := range policy.RulesInForce() {
+		rule := placed.Rule
+		made := &dataplanev1.NetworkRule{
+			Name: rule.Name, Position: uint32(placed.At), UntilUnixS: untilOf(policy.LastModified, rule.Age),
+			Match: &dataplanev1.ConnectionMatch{
+				Client:       addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report),
+				ClientPort:   portsOrRanges(rule.Match.ClientPort),
+				ListenerPort: ports(rule.Match.VSPort),
+			},
+		}
+		switch rule.Action {
+		case kinds.AllowConnections:
+			made.Action = &dataplanev1.NetworkRule_Allow{Allow: &dataplanev1.Allow{}}
+		case kinds.DenyConnections:
+			made.Action = &dataplanev1.NetworkRule_Deny{Deny: &dataplanev1.Close{Reset_: true}}
+		case kinds.LimitConnections:
+			rate := &dataplanev1.ConnectionRate{PerS: rule.Rate.MaxRate, Burst: rule.Rate.BurstSize}
+			made.Action = &dataplanev1.NetworkRule_Rate{Rate: rate}
+		}
+		to.Rules = append(to.Rules, made)
+	}
+	body := &enginev1.Resource_NetworkPolicy{NetworkPolicy: to}
+	compiled.parts = append(compiled.parts, &enginev1.Resource{Uuid: policy.UUID, Body: body})
+	return compiled
+}
+
+func portsOrRanges(from *kinds.PortMatchGeneric) *dataplanev1.NumberMatch {
+	if from == nil {
+		return nil
+	}
+	return portMatch(from.Criteria, from.Ports, from.Ranges)
+}
+
+func portMatch(criteria string, ports []uint32, ranges []kinds.PortRange) *dataplanev1.NumberMatch {
+	to := &dataplanev1.NumberMatch{Negated: isNegated(criteria)}
+	for _, port := range ports {
+		to.Ranges = append(to.Ranges, &dataplanev1.NumberRange{First: port, Last: port})
+	}
+	for _, span := range ranges {
+		to.Ranges = append(to.Ranges, &dataplanev1.NumberRange{First: span.Start, Last: span.End})
+	}
+	return to
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// addPoolRules adds what chooses the pool of a connection: service_pool_select first, then the sets of policies of
+// layer 4. To leave out a rule would send clients to other servers than they are for, so it blocks the virtual service.
+func addPoolRules(d *draft) {
+	for i := range d.vs.ServicePools {
+		d.addPortPool(fmt.Sprintf("service_pool_select[%d]", i), &d.vs.ServicePools[i])
+	}
+	if len(d.vs.L4Policies) > 0 && d.vs.HTTP != nil {
+		d.report.block(d.subject, "l4_policies", "are for profiles of layer 4: use rules of http_policies, or "+
+			"service_pool_select for pools of ports")
+		return
+	}
+	if len(d.vs.L4Sets) < len(d.vs.L4Policies) {
+		d.report.blocked = true // model has a finding about that
+	}
+	for at, set := range d.vs.L4Sets {
+		for _, placed := range set.Rules() {
+			d.addL4Rule(set, placed, fmt.Sprintf("l4_policies[%d]", d.vs.L4PolicyOrder()[at]))
+		}
+		d.parts = append(d.parts, addressGroups(set.AddressGroups)...)
+	}
+	if made := len(d.service.PoolRules); made > poolRulesMax {
+		d.report.block(d.subject, "l4_policies",
+			"their rules and service_pool_select make %d rules, and engines try at "+
+				"most %d, one after the other", made, poolRulesMax)
+	}
+}
+
+// poolRulesMax is what an engine takes of one virtual service.
+const poolRulesMax = 1024
+
+func (d *draft) addPortPool(field string, selector *kinds.ServicePoolSelector) {
+	if why := d.notAt(selector); why != "" {
+		d.report.warn(d.subject, field, "%s: has no effect", why)
+		return
+	}
+	ports := &dataplanev1.NumberMatch{
+		Ranges: []*dataplanev1.NumberRange{{First: selector.Port, Last: selector.LastPort()}}}
+	d.addPoolRule(&dataplanev1.PoolRule{
+		Name: field, Field: field, Match: &dataplanev1.ConnectionMatch{ListenerPort: ports},
+	}, model.ByUUID(d.vs.PortPools, selector.PoolRef), model.ByUUID(d.vs.PortGroups, selector.PoolGroupRef))
+}
+
+// notAt says why no client comes through the ports of a selector; empty: some may.
+func (d *draft) notAt(selector *kinds.ServicePoolSelector) string {
+	isUDP := d.vs.UDP != nil
+	switch {
+	case strings.HasPrefix(selector.Protocol, "PROTOCOL_TYPE_SCTP"):
+		return "engines do not speak SCTP"
+	case selector.Protocol != "" && strings.HasPrefix(selector.Protocol, "PROTOCOL_TYPE_UDP") != isUDP:
+		return fmt.Sprintf("its network profile %s is not of %s", d.vs.NetworkProfile.Name, selector.Protocol)
+	case !slices.ContainsFunc(d.vs.Ports(), func(port kinds.Service) bool {
+		return port.Port <= selector.LastPort() && selector.Port <= port.PortRangeEnd
+	}):
+		return fmt.Sprintf("port %d is none of services", selector.Port)
+	}
+	return ""
+}
+
+// addL4Rule adds a rule, if the virtual service has its protocol. Of its other parts, clients have to fit one.
+func (d *draft) addL4Rule(set *model.L4PolicySet, placed kinds.Placed[kinds.L4Rule], field string) {
+	rule := placed.Rule
+	made := &dataplanev1.PoolRule{Name: set.Name + "/" + rule.Name, Field: field}
+	if match := rule.Match; match != nil {
+		if match.Protocol != nil && !d.speaks(match.Protocol) {
+			return // it matches no client of this virtual service
+		}
+		if match.ClientIP != nil || match.Port != nil {
+			made.Match = &dataplanev1.ConnectionMatch{
+				Client: addressMatch(match.ClientIP, set.AddressGroups, &d.report)}
+		}
+		if match.Port != nil {
+			made.Match.ListenerPort = portMatch(match.Port.Criteria, match.Port.Ports, match.Port.Ranges)
+		}
+	}
+	chosen := rule.Action.SelectPool
+	d.addPoolRule(made, model.ByUUID(set.Pools, chosen.PoolRef), model.ByUUID(set.Groups, chosen.PoolGroupRef))
+}
+
+func (d *draft) speaks(match *kinds.L4RuleProtocolMatch) bool {
+	spoken := "PROTOCOL_TCP"
+	if d.vs.UDP != nil {
+		spoken = "PROTOCOL_UDP"
+	}
+	return (match.Protocol == spoken) != isNegated(match.Criteria)
+}
+
+// addPoolRule adds a rule that chooses one of the two.
+func (d *draft) addPoolRule(rule *dataplanev1.PoolRule, pool *model.Pool, group *model.PoolGroup) {
+	switch {
+	case pool != nil:
+		rule.Pool = &dataplanev1.PoolChoice{PoolUuid: pool.UUID}
+	case group != nil:
+		rule.Pool = &dataplanev1.PoolChoice{PoolGroupUuid: group.UUID}
+	default:
+		d.report.blocked = true // model has a finding about that
+	}
+	d.service.PoolRules = append(d.service.PoolRules, rule)
+}

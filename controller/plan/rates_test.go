@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+)
+
+// What all clients together may do is shared out over the engines that serve.
+func TestEnginesKnowWithHowManyTheyShareALimitOfAllClients(t *testing.T) {
+	const limit = `{"rate_limiter": {"count": 10}, "action": {"type": "RL_ACTION_RESET_CONN"}}`
+	rules := func(of string) string {
+		return `httppolicyset {"name": "rules", "http_security_policy": {"rules": [{"name": "r", "index": 1, "action": {
+			"action": "HTTP_SECURITY_ACTION_RATE_LIMIT", "rate_profile": {"per_client_ip": ` + of + `,
+			"rate_limiter": {"count": 5}, "action": {"type": "RL_ACTION_RESET_CONN"}}}}]}}` + "\n"
+	}
+	const uses = `"http_policies": [{"index": 1, "http_policy_set_ref": "/api/httppolicyset?name=rules"}]`
+	network := func(action string) string {
+		return `networksecuritypolicy {"name": "house", "rules": [{"name": "r", "index": 1, "enable": true, "match": {}, ` +
+			`"action": "NETWORK_SECURITY_POLICY_ACTION_TYPE_` + action + `"}]}` + "\n"
+	}
+	const guarded = `"network_security_policy_ref": "/api/networksecuritypolicy?name=house"`
+	for said, want := range map[string]uint32{
+		`"requests_rate_limit": ` + limit:    3,
+		`"connections_rate_limit": ` + limit: 3,
+		`"max_cps_per_client": 10`:           0,
+		rules("false") + "|" + uses:          3,
+		rules("true") + "|" + uses:           0,
+		network(`RATE_LIMIT", "rl_param": {"max_rate": 5, "burst_size": 5}, "created_by": "`) + "|" + guarded: 3,
+		network("DENY") + "|" + guarded: 0,
+		`"description": "no limit"`:     0,
+	} {
+		before, fields, both := strings.Cut(said, "|")
+		if !both {
+			before, fields = "", said
+		}
+		m, _ := model.Build(7, objectsIn(t, before+`
+virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}], `+
+			strings.ReplaceAll(fields, "\n", " ")+"}\n"))
+		seat := func(engine string, state place.SeatState) place.Seat {
+			return place.Seat{Engine: engine, State: state, NextHop: netip.MustParseAddr("10.1.0.11")}
+		}
+		assignment := place.Assignment{VirtualService: m.VirtualServices[0].UUID, Seats: []place.Seat{
+			seat(engineUUID, place.Serving), seat("se-other", place.Starting), seat("se-leaving", place.Draining)}}
+		compiled, findings := compilerOf(m, nil, place.Assignments(nil).With([]place.Assignment{assignment})).
+			Compile(engineUUID, nil)
+		got := "no virtual service"
+		for _, resource := range compiled.GetResources() {
+			if vs := resource.GetVirtualService(); vs != nil {
+				got = fmt.Sprint(vs.GetEngines())
+			}
+		}
+		if got != fmt.Sprint(want) {
+			t.Errorf("%s: got %s, want %d; %v", said, got, want, findings)
+		}
+	}
+}

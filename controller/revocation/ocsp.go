@@ -1,0 +1,150 @@
+package revocation
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// AnswerKind is the kind of the records with the answers about certificates, whose uuid is that of the certificate.
+const AnswerKind = "ocspanswer"
+
+// clockSkew is how far the clock of an authority may be ahead of ours.
+const clockSkew = 5 * time.Minute
+
+// Answer is what a responder has said about a certificate (RFC 6960), verified.
+type Answer struct {
+	UUID       string    `json:"uuid"` // of the certificate
+	Leaf       string    `json:"leaf"` // SHA-256 of the DER that it is about
+	DER        []byte    `json:"answer"`
+	Status     string    `json:"status"` // of OCSPCertStatus
+	URL        string    `json:"responder"`
+	ThisUpdate time.Time `json:"this_update"`
+	NextUpdate time.Time `json:"next_update"`
+	RevokedAt  time.Time `json:"revoked_at"`
+	Reason     int       `json:"reason"`
+	Fetched    time.Time `json:"fetched"`
+}
+
+// question is a certificate whose state is to be asked for.
+type question struct {
+	uuid, name, tenant string
+	leaf, issuer       *x509.Certificate
+	problem            string // why nobody can be asked; empty: somebody can
+	config             kinds.OCSPConfig
+}
+
+// key differs when a known answer is none to the question any more, or others are to be asked.
+func (q question) key() string {
+	parts := append([]string{q.uuid, q.fingerprint(), q.problem}, q.responders()...)
+	if q.issuer != nil {
+		parts = append(parts, fingerprintOf(q.issuer.Raw))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (q question) fingerprint() string { return fingerprintOf(q.leaf.Raw) }
+
+func fingerprintOf(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// responders are the URLs to ask, in order.
+func (q question) responders() []string {
+	if q.config.URLAction == kinds.OCSPOverride && len(q.config.ResponderURLs) > 0 {
+		return q.config.ResponderURLs
+	}
+	urls := slices.Clone(q.leaf.OCSPServer)
+	for _, other := range q.config.ResponderURLs {
+		if !slices.Contains(urls, other) {
+			urls = append(urls, other)
+		}
+	}
+	return urls
+}
+
+// request is the body to send (RFC 6960 §4.1).
+func (q question) request() ([]byte, error) {
+	return ocsp.CreateRequest(q.leaf, q.issuer, &ocsp.RequestOptions{Hash: crypto.SHA1})
+}
+
+// read verifies what a responder has sent: it must be about the certificate, signed by its issuer or for it, and valid
+// now. known is the answer before; an older one than that is refused, because it could hide a revocation.
+func (q question) read(body []byte, from string, known *Answer, now time.Time) (*Answer, error) {
+	got, err := ocsp.ParseResponseForCert(body, q.leaf, q.issuer)
+	if err != nil {
+		return nil, fmt.Errorf("the answer cannot be used: %w", err)
+	}
+	// The library checks who signed the certificate of a delegate, and leaves its validity and purpose to us.
+	if delegate := got.Certificate; delegate != nil && !bytes.Equal(delegate.Raw, q.issuer.Raw) {
+		if now.Before(delegate.NotBefore) || now.After(delegate.NotAfter) {
+			return nil, fmt.Errorf("the certificate of the responder is not valid now")
+		}
+		if !slices.Contains(delegate.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning) {
+			return nil, fmt.Errorf("the certificate of the responder is not for signing answers")
+		}
+	}
+	switch {
+	case got.ThisUpdate.After(now.Add(clockSkew)):
+		return nil, fmt.Errorf("the answer is of the future: %s", got.ThisUpdate.UTC().Format(time.RFC3339))
+	case got.NextUpdate.IsZero():
+		return nil, fmt.Errorf("the answer does not say until when it is valid")
+	case !now.Before(got.NextUpdate):
+		return nil, fmt.Errorf("the answer was valid until %s", got.NextUpdate.UTC().Format(time.RFC3339))
+	case known != nil && known.Leaf == q.fingerprint() && got.ThisUpdate.Before(known.ThisUpdate):
+		return nil, fmt.Errorf("the answer is older than the one before it")
+	}
+	answer := &Answer{UUID: q.uuid, Leaf: q.fingerprint(), DER: body, URL: from, Status: statuses[got.Status],
+		ThisUpdate: got.ThisUpdate.UTC(), NextUpdate: got.NextUpdate.UTC(), Fetched: now.UTC()}
+	if got.Status == ocsp.Revoked {
+		answer.RevokedAt, answer.Reason = got.RevokedAt.UTC(), got.RevocationReason
+	}
+	return answer, nil
+}
+
+var statuses = map[int]string{ocsp.Good: kinds.OCSPGood, ocsp.Revoked: kinds.OCSPRevoked,
+	ocsp.Unknown: kinds.OCSPUnknown}
+
+// due is when to ask again after an answer: after half of the time that it is still valid.
+func (a *Answer) due(config kinds.OCSPConfig) time.Time {
+	return half(a.Fetched, a.NextUpdate, time.Duration(config.RequestIntervalS)*time.Second)
+}
+
+// half is the time in the middle, but at most so long after the first, and not at once.
+func half(from, until time.Time, most time.Duration) time.Time {
+	return from.Add(max(min(until.Sub(from)/2, most), refreshMin))
+}
+
+// into puts the answer into a copy of a certificate object, if it is about that certificate.
+func (a *Answer) into(object schema.Object) (schema.Object, bool) {
+	leaf := kinds.LeafDER(object)
+	if leaf == nil || fingerprintOf(leaf) != a.Leaf {
+		return object, false
+	}
+	return kinds.WithOCSPResponse(object, kinds.OCSPResponse{
+		Status: a.Status, DER: a.DER, ResponderURL: a.URL, ThisUpdate: a.ThisUpdate, NextUpdate: a.NextUpdate,
+		RevokedAt: a.RevokedAt, Reason: a.Reason,
+	}), true
+}
+
+// checkURL refuses what is no responder's URL.
+func checkURL(text string) error {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return fmt.Errorf("%q is no URL of HTTP", text)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package revocation
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+// authority signs certificates, answers and lists.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+func newKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newAuthority(t *testing.T, name string) authority {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: noon.Add(-time.Hour), NotAfter: noon.AddDate(1, 0, 0), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, SubjectKeyId: []byte(name)}
+	return authority{signed(t, template, template, key, key), key}
+}
+
+func signed(t *testing.T, template, parent *x509.Certificate, key, by crypto.Signer) *x509.Certificate {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// issue signs a certificate with a serial number; more changes it before.
+func (a authority) issue(t *testing.T, serial int64, more func(*x509.Certificate)) (*x509.Certificate, crypto.Signer) {
+	t.Helper()
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "shop"},
+		NotBefore: noon.Add(-time.Hour), NotAfter: noon.AddDate(0, 3, 0), OCSPServer: []string{"http://first.test/"}}
+	if more != nil {
+		more(template)
+	}
+	key := newKey(t)
+	return signed(t, template, a.certificate, key, a.key), key
+}
+
+func (a authority) asked(t *testing.T) question {
+	leaf, _ := a.issue(t, 7, nil)
+	return question{uuid: "u", name: "shop", leaf: leaf, issuer: a.certificate,
+		config: (&kinds.SSLKeyAndCertificate{}).OCSP()}
+}
+
+// answer says that the certificate is good, for a day from now on; more changes that before.
+func (a authority) answer(t *testing.T, q question, more func(*ocsp.Response)) []byte {
+	t.Helper()
+	template := ocsp.Response{Status: ocsp.Good, SerialNumber: q.leaf.SerialNumber, ThisUpdate: noon,
+		NextUpdate: noon.Add(24 * time.Hour)}
+	if more != nil {
+		more(&template)
+	}
+	der, err := ocsp.CreateResponse(a.certificate, a.certificate, template, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func TestAnswerIsTakenIfItsIssuerSignedItForTheCertificateAndItIsValid(t *testing.T) {
+	ca, other := newAuthority(t, "CA"), newAuthority(t, "CA")
+	q := ca.asked(t)
+	known, err := q.read(ca.answer(t, q, nil), "http://first.test/", nil, noon)
+	if err != nil || known.Status != kinds.OCSPGood || !known.NextUpdate.Equal(noon.Add(24*time.Hour)) {
+		t.Fatalf("%+v, %v", known, err)
+	}
+	for name, c := range map[string]struct {
+		body []byte
+		now  time.Time
+		want string
+	}{
+		"of another issuer of the same name": {other.answer(t, q, nil), noon, "signature"},
+		"about another certificate": {ca.answer(t, q, func(r *ocsp.Response) { r.SerialNumber = big.NewInt(8) }), noon,
+			"no response matching"},
+		"that has ended": {ca.answer(t, q, nil), noon.Add(24 * time.Hour), "was valid until"},
+		"of the future":  {ca.answer(t, q, nil), noon.Add(-time.Hour), "of the future"},
+		"without an end": {ca.answer(t, q, func(r *ocsp.Response) { r.NextUpdate = time.Time{} }), noon, "until when"},
+		"older than before": {ca.answer(t, q, func(r *ocsp.Response) { r.ThisUpdate = noon.Add(-time.Minute) }), noon,
+			"older"},
+		"that is an error": {ocsp.TryLaterErrorResponse, noon, "try later"},
+		"that is none":     {[]byte("<html>"), noon, "cannot be used"},
+	} {
+		if got, err := q.read(c.body, "u", known, c.now); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, c.want)
+		}
+	}
+}
+
+func TestAnswerOfADelegateNeedsACertificateForThatWhichIsValid(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	q := ca.asked(t)
+	signs := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageOCSPSigning} }
+	for name, c := range map[string]struct {
+		make func(*x509.Certificate)
+		want string
+	}{
+		"for signing answers": {signs, ""},
+		"for servers": {func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} },
+			"not for signing answers"},
+		"that has ended": {func(c *x509.Certificate) {
+			signs(c)
+			c.NotAfter = noon.Add(-time.Minute)
+		}, "not valid now"},
+	} {
+		delegate, key := ca.issue(t, 9, c.make)
+		body, err := ocsp.CreateResponse(ca.certificate, delegate,
+			ocsp.Response{Status: ocsp.Good, Certificate: delegate,
+				SerialNumber: q.leaf.SerialNumber, ThisUpdate: noon, NextUpdate: noon.Add(time.Hour)}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = q.read(body, "u", nil, noon)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestRevokedIsKnownWithItsTimeAndReason(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	q := ca.asked(t)
+	body := ca.answer(t, q, func(r *ocsp.Response) {
+		r.Status, r.RevokedAt, r.RevocationReason = ocsp.Revoked, noon.Add(-time.Hour), ocsp.KeyCompromise
+	})
+	got, err := q.read(body, "u", nil, noon)
+	if err != nil || got.Status != kinds.OCSPRevoked || got.Reason != 1 || !got.RevokedAt.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestItIsFetchedAgainAfterHalfOfItsValidity(t *testing.T) {
+	config := (&kinds.SSLKeyAndCertificate{}).OCSP()
+	for life, want := range map[time.Duration]time.Duration{
+		2 * time.Hour: time.Hour, 10 * time.Second: time.Minute, 30 * 24 * time.Hour: 24 * time.Hour,
+	} {
+		answer := Answer{Fetched: noon, NextUpdate: noon.Add(life)}
+		if got := answer.due(config).Sub(noon); got != want {
+			t.Errorf("valid for %v: again after %v, want %v", life, got, want)
+		}
+	}
+}
+
+func TestRespondersAreThoseOfTheCertificateThenThoseOfTheConfigurationOrOnlyThese(t *testing.T) {
+	q := newAuthority(t, "CA").asked(t)
+	q.config.ResponderURLs = []string{"http://second.test/", "http://first.test/"}
+	if got := strings.Join(q.responders(), " "); got != "http://first.test/ http://second.test/" {
+		t.Error(got)
+	}
+	q.config.URLAction = kinds.OCSPOverride
+	if got := strings.Join(q.responders(), " "); got != "http://second.test/ http://first.test/" {
+		t.Error(got)
+	}
+}
+
+func (a authority) list(t *testing.T, number int64, more func(*x509.RevocationList)) []byte {
+	t.Helper()
+	template := &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: noon, NextUpdate: noon.Add(24 * time.Hour)}
+	if more != nil {
+		more(template)
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, template, a.certificate, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func TestListIsTakenIfAnAuthorityOfTheProfileSignedItAndItGoesOn(t *testing.T) {
+	ca, other, forged := newAuthority(t, "CA"), newAuthority(t, "Other"), newAuthority(t, "CA")
+	from := source{uuid: "u", url: "http://crl.test/", interval: time.Hour, authorities: [][]byte{ca.certificate.Raw}}
+	known, err := from.read(ca.list(t, 5, nil), "tag", nil, noon)
+	if err != nil || known.Number != "5" || known.ETag != "tag" || !known.due(time.Hour).Equal(noon.Add(time.Hour)) {
+		t.Fatalf("%+v, %v", known, err)
+	}
+	if _, err := from.read(ca.list(t, 5, nil), "", known, noon); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	for name, c := range map[string]struct {
+		body []byte
+		now  time.Time
+		want string
+	}{
+		"of another authority":         {other.list(t, 6, nil), noon, "none of ca_certs"},
+		"of an authority of that name": {forged.list(t, 6, nil), noon, "has not signed it"},
+		"with a lower number":          {ca.list(t, 4, nil), noon, "has the number 4"},
+		"that is older": {ca.list(t, 6, func(l *x509.RevocationList) { l.ThisUpdate = noon.Add(-time.Hour) }), noon,
+			"older"},
+		"that has ended": {ca.list(t, 6, nil), noon.Add(25 * time.Hour), "was valid until"},
+		"of the future":  {ca.list(t, 6, nil), noon.Add(-time.Hour), "of the future"},
+		"that is none":   {[]byte("<html>"), noon, "no list"},
+	} {
+		if got, err := from.read(c.body, "", known, c.now); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+// Package revocation fetches what authorities say about certificates they have signed: the answers of OCSP responders
+// about the certificates of virtual services, which engines staple to their handshakes (RFC 6066 §8), and lists of
+// revoked certificates for PKI profiles.
+//
+// ocsp.go and list.go verify what was fetched, fetch.go does the I/O, watch.go says when, records.go puts what is
+// stored into objects. The store has what was fetched beside the objects, so that it survives restarts, and Plans
+// follow from it as from objects. Only the leader fetches. What cannot be verified, or is older than what is stored, is
+// never stored.
+package revocation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/backoff"
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+const (
+	// atOnce is how many servers are asked at the same time. The others wait.
+	atOnce = 4
+	// settles is the time between a change and the round that looks at it.
+	settles = 200 * time.Millisecond
+	// refreshMin is the shortest time between a success and the next fetch.
+	refreshMin = time.Minute
+	// firstRetry is the wait after a failure. It doubles up to retryMost, or failed_ocsp_jobs_retry_interval.
+	firstRetry = 10 * time.Second
+	retryMost  = time.Hour
+)
+
+// Config is what a Watch needs.
+type Config struct {
+	Objects *store.Store
+	Model   func(*store.View) (*model.Model, error)
+	// Save changes the record of a kind of this package beside the object with the uuid: edit makes it from the stored
+	// one, which may be nil, and nil from edit means none. It does nothing if the object is gone.
+	Save   func(ctx context.Context, kind, uuid string, edit func(*store.Record) (*store.Record, error)) error
+	Dialer *net.Dialer // says where the controller may connect to
+	Events *events.Log
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Watch fetches what is due, again and again.
+type Watch struct {
+	config Config
+	fetch  fetcher
+	jobs   map[string]*job
+	asked  map[*model.Certificate]question // those of the last round
+}
+
+// New starts nothing; Run does.
+func New(config Config) *Watch {
+	return &Watch{config: config, fetch: fetcher{config.Dialer}, jobs: map[string]*job{}}
+}
+
+// job is one thing that is fetched again and again.
+type job struct {
+	due    time.Time
+	wait   backoff.Backoff
+	failed bool // the last try
+	// do fetches, and stores what it got. It returns when it is due again.
+	do     func(ctx context.Context, now time.Time) (due time.Time, err error)
+	entry  events.Entry // about the object
+	failID string       // of the event when it fails, and wellID when it works again
+	wellID string
+	what   string // "the OCSP answer"
+}
+
+// Run goes on until ctx or the store ends.
+func (w *Watch) Run(ctx context.Context) error {
+	views := w.config.Objects.Changes(ctx)
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case _, open := <-views:
+			if !open {
+				return nil
+			}
+			alarm.Reset(settles) // a change seldom comes alone
+			continue
+		case <-alarm.C:
+		}
+		next, err := w.round(ctx)
+		if err != nil {
+			return err
+		}
+		alarm.Reset(max(next.Sub(w.config.Now()), settles))
+	}
+}
+
+// round does what is due, and returns when the next thing is.
+func (w *Watch) round(ctx context.Context) (next time.Time, err error) {
+	view := w.config.Objects.View()
+	objects, err := w.config.Model(view)
+	if err != nil {
+		return next, err
+	}
+	now := w.config.Now()
+	wanted := w.wanted(view, objects)
+	jobs := map[string]*job{}
+	for key, fresh := range wanted {
+		if kept := w.jobs[key]; kept != nil {
+			kept.do = fresh.do // of this view
+			fresh = kept
+		}
+		jobs[key] = fresh
+	}
+	w.jobs = jobs
+	if err := w.forget(ctx, view, objects); err != nil {
+		w.config.Log.Error("answers and lists that nobody needs cannot be removed", "reason", err)
+	}
+	group := errgroup.Group{}
+	group.SetLimit(atOnce)
+	for _, job := range jobs {
+		if !job.due.After(now) {
+			group.Go(func() error { w.try(ctx, job); return nil })
+		}
+	}
+	_ = group.Wait() // nobody returns an error
+	next = w.config.Now().Add(time.Hour)
+	for _, job := range jobs {
+		if job.due.Before(next) {
+			next = job.due
+		}
+	}
+	return next, nil
+}
+
+func (w *Watch) try(ctx context.Context, job *job) {
+	now := w.config.Now()
+	due, err := job.do(ctx, now)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		job.due = now.Add(job.wait.Next())
+		if !job.failed {
+			job.tell(w.config.Events, job.failID, fmt.Sprintf("%s cannot be fetched: %v", job.what, err))
+		}
+	default:
+		job.due = due
+		job.wait.Reset()
+		if job.failed {
+			job.tell(w.config.Events, job.wellID, fmt.Sprintf("%s was fetched again", job.what))
+		}
+	}
+	job.failed = err != nil
+}
+
+func (j *job) tell(log *events.Log, id, message string) {
+	entry := j.entry
+	entry.ID, entry.Message = id, message
+	log.Add(entry)
+}
+
+// wanted are the jobs for what virtual services and pools use.
+func (w *Watch) wanted(view *store.View, m *model.Model) map[string]*job {
+	jobs, asked := map[string]*job{}, map[*model.Certificate]question{}
+	for _, certificate := range stapled(m) {
+		question, same := w.asked[certificate]
+		if !same || len(certificate.CACerts) > 0 {
+			question = questionOf(view, certificate)
+		}
+		asked[certificate] = question
+		jobs["ocsp "+question.key()] = w.asking(question, answerIn(view, certificate.UUID))
+	}
+	w.asked = asked
+	for _, profile := range listed(m) {
+		for _, source := range sourcesOf(profile) {
+			jobs["list "+source.key()] = w.listing(source, listsIn(view, profile.UUID).of(source.url))
+		}
+	}
+	return jobs
+}
+
+// stapled are the certificates with enable_ocsp_stapling that virtual services have, each once.
+func stapled(m *model.Model) []*model.Certificate {
+	found := map[string]*model.Certificate{}
+	for _, vs := range m.VirtualServices {
+		for _, certificate := range vs.Certificates {
+			if certificate.EnableOCSPStapling {
+				found[certificate.UUID] = certificate
+			}
+		}
+	}
+	return inOrder(found)
+}
+
+// listed are the PKI profiles in use with lists to be fetched, each once.
+func listed(m *model.Model) []*kinds.PKIProfile {
+	found := map[string]*kinds.PKIProfile{}
+	add := func(profile *kinds.PKIProfile) {
+		if profile != nil && profile.CRLCheck && len(profile.ListURLs()) > 0 {
+			found[profile.UUID] = profile
+		}
+	}
+	for _, vs := range m.VirtualServices {
+		add(vs.ClientPKI)
+		add(vs.ParentPKI)
+	}
+	for _, pool := range m.Pools {
+		add(pool.PKIProfile)
+	}
+	return inOrder(found)
+}
+
+func inOrder[T any](found map[string]T) (all []T) {
+	uuids := make([]string, 0, len(found))
+	for uuid := range found {
+		uuids = append(uuids, uuid)
+	}
+	slices.Sort(uuids)
+	for _, uuid := range uuids {
+		all = append(all, found[uuid])
+	}
+	return all
+}
+
+// asking is the job of a certificate.
+func (w *Watch) asking(q question, known *Answer) *job {
+	retry := time.Duration(q.config.RetryIntervalS) * time.Second
+	job := &job{
+		entry: events.Entry{Kind: "SSLKEYANDCERTIFICATE", UUID: q.uuid, Name: q.name, Tenant: q.tenant},
+		wait:  backoff.Backoff{First: min(firstRetry, retry), Most: retry}, what: "the OCSP answer",
+		failID: "SSL_OCSP_FAILED", wellID: "SSL_OCSP_WORKS",
+	}
+	if known != nil && known.Leaf == q.fingerprint() {
+		job.due = known.due(q.config)
+	} else {
+		known = nil
+	}
+	job.do = func(ctx context.Context, now time.Time) (time.Time, error) {
+		answer, err := w.ask(ctx, q, known, now)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if err := w.put(ctx, AnswerKind, q.uuid, answer); err != nil {
+			return time.Time{}, err
+		}
+		if answer.Status != kinds.OCSPGood && (known == nil || known.Status != answer.Status) {
+			job.tell(w.config.Events, "SSL_OCSP_NOT_GOOD", notGood(answer))
+		}
+		return answer.due(q.config), nil
+	}
+	return job
+}
+
+func notGood(answer *Answer) string {
+	if answer.Status == kinds.OCSPRevoked {
+		return fmt.Sprintf("was revoked at %s, as %s says: replace it. Engines staple no answer",
+			answer.RevokedAt.Format(time.RFC3339), answer.URL)
+	}
+	return fmt.Sprintf("is not known to %s. Engines staple no answer", answer.URL)
+}
+
+// ask asks the responders in their order, until one answers.
+func (w *Watch) ask(ctx context.Context, q question, known *Answer, now time.Time) (*Answer, error) {
+	if q.problem != "" {
+		return nil, fmt.Errorf("%s", q.problem)
+	}
+	request, err := q.request()
+	if err != nil {
+		return nil, err
+	}
+	timeout := timeoutUsual
+	if own := time.Duration(q.config.ResponseTimeoutS) * time.Second; own > 0 {
+		timeout = min(own, time.Minute)
+	}
+	for _, url := range q.responders() {
+		var body []byte
+		var answer *Answer
+		if body, err = w.fetch.ask(ctx, url, request, timeout); err == nil {
+			if answer, err = q.read(body, url, known, now); err == nil {
+				return answer, nil
+			}
+		}
+		err = fmt.Errorf("%s: %w", url, err)
+	}
+	return nil, err
+}
+
+// listing is the job of a list.
+func (w *Watch) listing(s source, known *List) *job {
+	job := &job{
+		entry:  events.Entry{Kind: "PKIPROFILE", UUID: s.uuid, Name: s.name, Tenant: s.tenant},
+		wait:   backoff.Backoff{First: firstRetry, Most: min(s.interval, retryMost)},
+		what:   "the list of revoked certificates of " + s.url,
+		failID: "CRL_FETCH_FAILED", wellID: "CRL_FETCH_WORKS",
+	}
+	if known != nil {
+		job.due = known.due(s.interval)
+	}
+	job.do = func(ctx context.Context, now time.Time) (time.Time, error) {
+		tag := ""
+		if known != nil {
+			tag = known.ETag
+		}
+		body, newTag, unchanged, err := w.fetch.get(ctx, s.url, tag)
+		if err != nil {
+			return time.Time{}, err
+		}
+		list := known
+		if unchanged {
+			again := *known
+			again.Fetched = now.UTC()
+			list = &again
+		} else if list, err = s.read(body, newTag, known, now); err != nil {
+			return time.Time{}, err
+		}
+		return list.due(s.interval), w.putList(ctx, s, list)
+	}
+	return job
+}

@@ -1,0 +1,186 @@
+package revocation
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+
+	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// stage has a Watch over one certificate or one PKI profile, without a store.
+type stage struct {
+	*Watch
+	now   time.Time
+	saved *store.Record
+	log   *events.Log
+	model *model.Model
+}
+
+func newStage(m *model.Model) *stage {
+	s := &stage{now: noon, model: m}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	now := func() time.Time { return s.now }
+	s.log = events.New(quiet, now)
+	s.Watch = New(Config{
+		Dialer: &net.Dialer{}, Events: s.log, Log: quiet, Now: now,
+		Save: func(_ context.Context, _, _ string, edit func(*store.Record) (*store.Record, error)) (err error) {
+			s.saved, err = edit(s.saved)
+			return err
+		},
+	})
+	return s
+}
+
+func (s *stage) events() (ids []string) {
+	s.log.Flush()
+	for entry := range slices.Values(s.log.Entries()) {
+		ids = append(ids, entry.ID)
+	}
+	slices.Reverse(ids)
+	return ids
+}
+
+// stapling is a virtual service with a certificate whose responder is at a URL.
+func stapling(t *testing.T, ca authority, url string) *model.Model {
+	leaf, _ := ca.issue(t, 7, func(c *x509.Certificate) { c.OCSPServer = []string{url} })
+	certificate := &model.Certificate{KeyPair: kinds.KeyPair{ChainDER: [][]byte{leaf.Raw, ca.certificate.Raw}}}
+	certificate.UUID, certificate.Name, certificate.EnableOCSPStapling = "c", "shop", true
+	return &model.Model{VirtualServices: []*model.VirtualService{{Certificates: []*model.Certificate{certificate}}}}
+}
+
+func TestFailuresAreToldOnceAndRetriedUntilAnAnswerComes(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	var answers atomic.Bool
+	var status atomic.Int64
+	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked, err := ocsp.ParseRequest(body)
+		if err != nil || r.Header.Get("Content-Type") != "application/ocsp-request" {
+			t.Errorf("%v, %v", err, r.Header)
+		}
+		if !answers.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		answer, err := ocsp.CreateResponse(ca.certificate, ca.certificate, ocsp.Response{Status: int(status.Load()),
+			SerialNumber: asked.SerialNumber, ThisUpdate: noon, NextUpdate: noon.Add(24 * time.Hour),
+			RevokedAt: noon}, ca.key)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(answer)
+	}))
+	defer responder.Close()
+	s := newStage(stapling(t, ca, responder.URL))
+	job := s.asking(questionOf(nil, s.model.VirtualServices[0].Certificates[0]), nil)
+	for range 3 {
+		s.try(t.Context(), job)
+	}
+	if got := s.events(); !slices.Equal(got, []string{"SSL_OCSP_FAILED"}) || s.saved != nil {
+		t.Fatalf("events %v, saved %v", got, s.saved)
+	}
+	if wait := job.due.Sub(noon); wait < 20*time.Second || wait > 40*time.Second {
+		t.Errorf("after three failures it waits %v", wait)
+	}
+	answers.Store(true)
+	s.try(t.Context(), job)
+	known := read[Answer](s.saved)
+	if known == nil || known.Status != kinds.OCSPGood || !job.due.Equal(noon.Add(12*time.Hour)) {
+		t.Fatalf("%+v, due %v", known, job.due)
+	}
+	status.Store(ocsp.Revoked)
+	job = s.asking(questionOf(nil, s.model.VirtualServices[0].Certificates[0]), known)
+	s.try(t.Context(), job)
+	want := []string{"SSL_OCSP_FAILED", "SSL_OCSP_WORKS", "SSL_OCSP_NOT_GOOD"}
+	if got := s.events(); !slices.Equal(got, want) || read[Answer](s.saved).Status != kinds.OCSPRevoked {
+		t.Errorf("events %v, saved %v", got, s.saved)
+	}
+}
+
+func TestCertificateWithoutIssuerOrResponderIsToldWithTheReason(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	m := stapling(t, ca, "http://responder.test/")
+	certificate := m.VirtualServices[0].Certificates[0]
+	certificate.ChainDER = certificate.ChainDER[:1]
+	if q := questionOf(nil, certificate); !strings.Contains(q.problem, "issuer") {
+		t.Errorf("%q", q.problem)
+	}
+	leaf, _ := ca.issue(t, 8, func(c *x509.Certificate) { c.OCSPServer = nil })
+	certificate.ChainDER = [][]byte{leaf.Raw, ca.certificate.Raw}
+	if q := questionOf(nil, certificate); !strings.Contains(q.problem, "responder") {
+		t.Errorf("%q", q.problem)
+	}
+}
+
+func TestListIsAskedForByItsTagAndAnOldOneIsRefused(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	var number atomic.Int64
+	number.Store(5)
+	var unchanged atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tag := "of 5"; number.Load() == 5 {
+			w.Header().Set("ETag", tag)
+			if r.Header.Get("If-None-Match") == tag {
+				unchanged.Add(1)
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		_, _ = w.Write(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: ca.list(t, number.Load(), nil)}))
+	}))
+	defer server.Close()
+	s := newStage(nil)
+	from := source{uuid: "p", url: server.URL, wanted: []string{server.URL}, interval: time.Hour,
+		authorities: [][]byte{ca.certificate.Raw}}
+	fetch := func() *List {
+		s.try(t.Context(), s.listing(from, read[Lists](s.saved).of(server.URL)))
+		return read[Lists](s.saved).of(server.URL)
+	}
+	if list := fetch(); list == nil || list.Number != "5" {
+		t.Fatalf("%+v", list)
+	}
+	s.now = noon.Add(time.Hour)
+	if list := fetch(); !list.Fetched.Equal(s.now) || unchanged.Load() != 1 {
+		t.Errorf("%+v, unchanged %d times", list, unchanged.Load())
+	}
+	number.Store(4)
+	if list := fetch(); list.Number != "5" || !slices.Equal(s.events(), []string{"CRL_FETCH_FAILED"}) {
+		t.Errorf("%+v, events %v", list, s.events())
+	}
+	number.Store(6)
+	if list := fetch(); list.Number != "6" {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestNothingIsSentWhereTheControllerMayNot(t *testing.T) {
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
+	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+	defer redirecting.Close()
+	fetch := fetcher{&net.Dialer{}}
+	_, _, _, err := fetch.get(t.Context(), redirecting.URL, "")
+	if err == nil || !strings.Contains(err.Error(), "redirects are not followed") {
+		t.Error(err)
+	}
+	_, _, _, err = fetch.get(t.Context(), "file:///etc/passwd", "")
+	if err == nil || !strings.Contains(err.Error(), "no URL of HTTP") {
+		t.Error(err)
+	}
+}

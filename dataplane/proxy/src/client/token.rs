@@ -1,0 +1,97 @@
+//! The token that a request brings (RFC 6750): where it is, and whether it is good.
+
+use weir_jwt::{Fault, Verified};
+use weir_snapshot::Tokens;
+use weir_wire::head::{Name, NameSet, RequestHead};
+
+use crate::error::Error;
+
+const AUTHORIZATION: NameSet = NameSet::of(&[Name::Authorization]);
+const BEARER: &[u8] = b"bearer";
+
+/// Whether the request may go on.
+#[cold]
+pub(crate) fn check(
+    tokens: &Tokens,
+    head: &RequestHead<'_>,
+    now_unix_s: u64,
+    verified: &mut Verified,
+) -> Result<(), Fault> {
+    let token = match &tokens.query_name {
+        None => in_field(head)?,
+        Some(name) => in_query(head.path_and_query().1, name.as_bytes())?,
+    };
+    tokens.rules.judge(token, now_unix_s, verified)
+}
+
+/// RFC 6750 §2.1. Another scheme is no token.
+fn in_field<'h>(head: &RequestHead<'h>) -> Result<&'h [u8], Fault> {
+    let mut fields = head.fields.among(AUTHORIZATION);
+    let Some(field) = fields.next() else { return Err(Fault::Missing) };
+    if fields.next().is_some() {
+        return Err(Fault::Several);
+    }
+    let value = field.value;
+    match value.split_at_checked(BEARER.len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(BEARER) => match rest {
+            [b' ', ..] => Ok(rest.trim_ascii()),
+            _ => Err(Fault::Missing),
+        },
+        _ => Err(Fault::Missing),
+    }
+}
+
+/// The value of a parameter. It is not decoded: no token has characters that a URL encodes.
+fn in_query<'q>(query: &'q [u8], name: &[u8]) -> Result<&'q [u8], Fault> {
+    let mut found = query.split(|byte| *byte == b'&').filter_map(|pair| {
+        let (this, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
+        (this == name).then_some(&value[1..])
+    });
+    match (found.next(), found.next()) {
+        (None, _) => Err(Fault::Missing),
+        (Some(token), None) => Ok(token),
+        (Some(_), Some(_)) => Err(Fault::Several),
+    }
+}
+
+/// What the client is told (RFC 6750 §3); `None`: it has failed for another reason.
+pub(crate) fn challenge(error: Error) -> Option<String> {
+    let Error::Token(fault) = error else { return None };
+    Some(match fault {
+        Fault::Missing => "Bearer".to_owned(),
+        Fault::Several => format!("Bearer error=\"invalid_request\", error_description=\"{}\"", fault.description()),
+        _ => format!("Bearer error=\"invalid_token\", error_description=\"{}\"", fault.description()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameter_with_the_token_is_there_once() {
+        for (query, outcome) in [
+            ("", Err(Fault::Missing)),
+            ("token", Err(Fault::Missing)),
+            ("tokens=a&xtoken=b&token2=c", Err(Fault::Missing)),
+            ("a=b&token=x.y.z&c=d", Ok(&b"x.y.z"[..])),
+            ("token=x.y.z", Ok(b"x.y.z")),
+            ("token==", Ok(b"=")),
+            ("token=a&token=b", Err(Fault::Several)),
+            ("token=&token=b", Err(Fault::Several)),
+        ] {
+            assert_eq!(in_query(query.as_bytes(), b"token"), outcome, "{query}");
+        }
+    }
+
+    #[test]
+    fn challenges_are_texts_that_can_stand_in_a_field() {
+        assert_eq!(challenge(Error::Token(Fault::Missing)).unwrap(), "Bearer");
+        for fault in Fault::ALL {
+            let text = challenge(Error::Token(fault)).unwrap();
+            assert!(text.bytes().all(|byte| matches!(byte, b' '..=b'~' if byte != b'\\')), "{text}");
+            assert!([0, 4].contains(&text.matches('"').count()), "{text}");
+        }
+        assert_eq!(challenge(Error::NoServer), None);
+    }
+}
