@@ -63,9 +63,33 @@ const (
 	GRPC
 	Tunnel  // bytes were passed on without parsing, from some point on
 	OwnSpan // Span is the data plane's, and the text ClientSpan that of the client
+	// Three bits are a number: see Compressions.
+	compression
+	_
+	_
+	CacheHit  // a stored response has answered
+	Cacheable // the response was stored, or is
 	// Scripted: in the place of ClientSpan stand its length, as a byte, the span, and what scripts have said.
 	Scripted
 )
+
+const compressionBits = 7 * compression
+
+// Compressions say what became of the compression of a response, by Flags.Compression: 0 is that there is none.
+var Compressions = [8]string{"", "COMPRESSED", "NO_COMPRESSION_CONTENT_TYPE", "NO_COMPRESSION_GZIP_CONTENT",
+	"NO_COMPRESSION_CUSTOM_FILTER", "NO_COMPRESSION_AUTO_FILTER", "NO_COMPRESSION_MIN_LENGTH",
+	"NO_COMPRESSION_CAN_BE_COMPRESSED"}
+
+// Compressed is the number of responses that were compressed.
+const Compressed = 1
+
+// Compression is a number of Compressions.
+func (f Flags) Compression() int { return int(f&compressionBits) / int(compression) }
+
+// WithCompression returns flags with a number of Compressions.
+func (f Flags) WithCompression(number int) Flags {
+	return f&^compressionBits | Flags(number)*compression
+}
 
 // Text is which text of a record.
 type Text int

@@ -103,3 +103,12 @@ func FuzzNext(f *testing.F) {
 		}
 	})
 }
+
+func TestFlagsHoldWhatBecameOfCompression(t *testing.T) {
+	for number := range Compressions {
+		flags := (OwnSpan | HostCut).WithCompression(7).WithCompression(number)
+		if flags.Compression() != number || flags&(OwnSpan|HostCut) != OwnSpan|HostCut {
+			t.Errorf("%d: got %d in %b", number, flags.Compression(), flags)
+		}
+	}
+}

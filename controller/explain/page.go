@@ -109,6 +109,10 @@ var algorithms = map[dataplanev1.Algorithm]string{
 	dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS: "LB_ALGORITHM_LEAST_CONNECTIONS",
 	dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN:       "LB_ALGORITHM_ROUND_ROBIN",
 	dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH:   "LB_ALGORITHM_CONSISTENT_HASH",
+	dataplanev1.Algorithm_ALGORITHM_RANDOM:            "LB_ALGORITHM_RANDOM",
+	dataplanev1.Algorithm_ALGORITHM_FASTEST_RESPONSE:  "LB_ALGORITHM_FASTEST_RESPONSE",
+	dataplanev1.Algorithm_ALGORITHM_LEAST_LOAD:        "LB_ALGORITHM_LEAST_LOAD",
+	dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS:    "LB_ALGORITHM_FEWEST_SERVERS",
 }
 
 var hashInputs = map[dataplanev1.HashInput]string{
@@ -163,6 +167,9 @@ func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
 		server := schema.Object{
 			"id": standing.GetServerId(), "state": states[standing.GetEligibility()],
 			"connections": int64(standing.GetConnections()), "ratio": int64(standing.GetRatio()),
+		}
+		if share := standing.GetSharePercent(); share > 0 && share < 100 {
+			server["share_percent"] = int64(share)
 		}
 		if standing.GetMaxConnections() > 0 {
 			server["max_connections"] = int64(standing.GetMaxConnections())

@@ -139,6 +139,10 @@ func (t *teller) servers() string {
 	for _, standing := range said.GetServers() {
 		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE {
 			takes++
+			if share := standing.GetSharePercent(); share > 0 && share < 100 {
+				others = append(others, fmt.Sprintf("%s gets %d %% of its share, because it has come up lately",
+					standing.GetServerId(), share))
+			}
 			continue
 		}
 		other := standing.GetServerId() + " is " + cmp.Or(states[standing.GetEligibility()], "in an unknown state")

@@ -307,6 +307,13 @@ func (f *fields) response(r record.Record) {
 	f.number("request_length", r.RequestBytes)
 	f.number("response_length", r.ResponseBytes)
 	f.number("server_response_length", r.ServerResponseBytes)
+	f.isTrue("cache_hit", r.Flags&record.CacheHit != 0)
+	f.isTrue("cacheable", r.Flags&record.Cacheable != 0)
+	f.text("compression", record.Compressions[r.Flags.Compression()])
+	if r.Flags.Compression() == record.Compressed && r.ServerResponseBytes > 0 {
+		saved := r.ServerResponseBytes - min(r.ResponseBytes, r.ServerResponseBytes)
+		f.number("compression_percentage", uint64(100*float64(saved)/float64(r.ServerResponseBytes)))
+	}
 	f.number("wait_us", uint64(r.Wait.Microseconds()))
 	f.micros("app_response_time", r.App)
 	f.micros("data_transfer_time", r.Transfer)

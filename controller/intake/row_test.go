@@ -38,7 +38,8 @@ var ended = time.Date(2026, 11, 22, 4, 0, 0, 123456000, time.UTC)
 func request() record.Record {
 	r := record.Record{
 		Kind: record.Request, Class: record.Significant, Method: 3, HTTP: 20, ServersTried: 2, Weight: 7,
-		Flags:    record.PathCut | record.ServerReused | record.TLS | record.Resumed | record.Traced | record.GRPC,
+		Flags: (record.PathCut | record.ServerReused | record.TLS | record.Resumed | record.Traced |
+			record.GRPC | record.CacheHit).WithCompression(record.Compressed),
 		Sequence: 42, End: ended, Reasons: record.ReasonOf("ADF_RESPONSE_CODE_5XX") | record.ReasonOf(
 			"REQUEST_RETRIED"),
 		Service: 3, Server: 5, Client: netip.MustParseAddrPort("192.0.2.7:40001"),

@@ -46,6 +46,14 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	if content := vs.Content; content != nil {
+		for _, group := range content.StringGroups {
+			parts = append(parts, subject{"stringgroup", group.UUID})
+		}
+		for _, group := range content.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
 	for _, set := range vs.L4Sets {
 		parts = append(parts, subject{"l4policyset", set.UUID})
 		for _, group := range set.AddressGroups {

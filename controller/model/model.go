@@ -47,6 +47,7 @@ type VirtualService struct {
 	Scripts            []*ScriptSet     // in their order
 	NetworkPolicy      *NetworkPolicy   // nil: everybody may connect
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
+	Content            *Content         // nil: the application profile does nothing to the content of responses
 	SSOPolicy          *SSOPolicy       // nil: requests need no token
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients

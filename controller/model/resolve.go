@@ -248,6 +248,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
 	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
+	k.resolveContent(from, vs)
 	k.resolveParent(from, vs)
 	k.resolveClientCertificates(from, vs)
 	vrfRef := vs.VrfContextRef

@@ -11,13 +11,32 @@ const (
 	// Avi's default of one hour is a limit of the kernel, and nobody's choice.
 	connectTimeoutMs = 5_000
 	// defaultServerTimeoutMs is what server_timeout 0 means.
-	defaultServerTimeoutMs = 60 * 60 * 1000
+	defaultServerTimeoutMs = 60 * minuteMs
+	minuteMs               = 60 * 1000
 )
 
 var algorithms = map[string]dataplanev1.Algorithm{
 	"LB_ALGORITHM_LEAST_CONNECTIONS": dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS,
 	"LB_ALGORITHM_ROUND_ROBIN":       dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN,
 	"LB_ALGORITHM_CONSISTENT_HASH":   dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH,
+	"LB_ALGORITHM_RANDOM":            dataplanev1.Algorithm_ALGORITHM_RANDOM,
+	"LB_ALGORITHM_FASTEST_RESPONSE":  dataplanev1.Algorithm_ALGORITHM_FASTEST_RESPONSE,
+	"LB_ALGORITHM_LEAST_LOAD":        dataplanev1.Algorithm_ALGORITHM_LEAST_LOAD,
+	"LB_ALGORITHM_FEWEST_SERVERS":    dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS,
+}
+
+// withoutAlgorithm says why an algorithm is not served. The servers with the fewest connections are chosen instead.
+var withoutAlgorithm = map[string]string{
+	"LB_ALGORITHM_FEWEST_TASKS":   "no health monitor reports how many tasks a server has",
+	"LB_ALGORITHM_CORE_AFFINITY":  "each worker of an engine uses all servers",
+	"LB_ALGORITHM_NEAREST_SERVER": "it is for sites, and Weir serves none",
+	"LB_ALGORITHM_TOPOLOGY":       "it is for sites, and Weir serves none",
+}
+
+// withoutHash says the same of the input of a hash. The client's address is hashed instead.
+var withoutHash = map[string]string{
+	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_STRING": "only a DataScript can give the string",
+	"LB_ALGORITHM_CONSISTENT_HASH_CALLID":        "engines do not read SIP",
 }
 
 var hashInputs = map[string]dataplanev1.HashInput{
@@ -85,6 +104,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		MinServersUp:            from.MinServersUp,
 		InlineHealth:            from.InlineHealthMonitor,
+		RampMs:                  from.ConnectionRampMin * minuteMs,
 		Http2:                   http2ToServers(from),
 	}
 	failAction(from.FailAction, compiled)
@@ -133,20 +153,26 @@ func servers(from *model.Pool) []*dataplanev1.Server {
 func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *report) {
 	algorithm, known := algorithms[from.Algorithm]
 	if !known {
-		report.warn(subject, "lb_algorithm", "engines do not know %s yet: servers with least connections are chosen",
-			from.Algorithm)
+		report.warn(subject, "lb_algorithm", "%s has no effect: %s; servers with the fewest connections are chosen",
+			from.Algorithm, withoutAlgorithm[from.Algorithm])
 	}
 	into.Algorithm = algorithm
+	if algorithm == dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS {
+		into.SlowMs = from.CapacityEstimationTTFBMs
+	}
 	if algorithm != dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH {
 		return
 	}
+	into.HashAddresses = from.IgnoreServerPort
 	input, known := hashInputs[from.Hash]
 	if !known {
-		report.warn(subject, "lb_algorithm_hash", "engines do not know %s yet: the client's address is hashed",
-			from.Hash)
+		report.warn(subject, "lb_algorithm_hash", "%s has no effect: %s; the client's address is hashed",
+			from.Hash, withoutHash[from.Hash])
 	}
 	into.HashInput = input
 	if input == dataplanev1.HashInput_HASH_INPUT_HEADER {
 		into.HashHeader = from.HashHeader
 	}
 }
+
+func fillsServers(pool *model.Pool) bool { return pool.Algorithm == "LB_ALGORITHM_FEWEST_SERVERS" }

@@ -21,7 +21,14 @@ func poolGroup(from *model.PoolGroup, report *report) *enginev1.Resource {
 		group.Members = append(group.Members, &dataplanev1.GroupMember{
 			PoolUuid: member.Pool.UUID, Ratio: member.Share, Priority: member.Priority,
 		})
-		group.ByClientAddress = group.GetByClientAddress() || member.Share > 0 && keptByAddress(member.Pool)
+		if member.Share > 0 && keptByAddress(member.Pool) {
+			group.ByClientAddress = true
+			// Whoever has one server must have one pool.
+			if bits := addressBits(member.Pool); bits != nil &&
+				(group.AddressBits == nil || *bits < group.GetAddressBits()) {
+				group.AddressBits = bits
+			}
+		}
 	}
 	for _, member := range from.Members {
 		first := from.Members[0].Pool

@@ -68,6 +68,8 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
+		d.service.Http.Compression = compression(d.subject, vs, &d.report)
+		d.service.Http.Cache = cache(d.subject, vs, &d.report)
 		d.service.RequestLimits = requestLimits(vs)
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)

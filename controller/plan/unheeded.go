@@ -100,6 +100,28 @@ var unheededOfPool = []unheeded[model.Pool]{
 	}, "a server that goes down keeps its connections until they end: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
+	{"graceful_disable_timeout", func(p *model.Pool) bool {
+		return p.GracefulDisableMin != usualPool.GracefulDisableMin && p.GracefulDisableMin != -1
+	}, "a server that is disabled keeps its connections until they end: has no effect"},
+	{"server_disable_type", func(p *model.Pool) bool {
+		return p.ServerDisableType == keepsPersistent && !bindsClients(p)
+	}, "needs persistence by cookie or header field: has no effect"},
+	{"ignore_server_port", func(p *model.Pool) bool {
+		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
+	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},
+	{"lb_algo_rr_per_se", func(p *model.Pool) bool { return p.RoundRobinPerSE },
+		"each worker of an engine takes turns of its own: has no effect"},
+	{"lb_algorithm_core_nonaffinity", func(p *model.Pool) bool {
+		return p.CoreNonaffinity != usualPool.CoreNonaffinity
+	}, "is for LB_ALGORITHM_CORE_AFFINITY: has no effect"},
+	{"fewest_tasks_feedback_delay", func(p *model.Pool) bool {
+		return p.FewestTasksDelayS != usualPool.FewestTasksDelayS
+	}, "is for LB_ALGORITHM_FEWEST_TASKS: has no effect"},
+	{"capacity_estimation", func(p *model.Pool) bool { return p.CapacityEstimation && !fillsServers(p) },
+		"is for LB_ALGORITHM_FEWEST_SERVERS, which always estimates: has no effect"},
+	{"capacity_estimation_ttfb_thresh", func(p *model.Pool) bool {
+		return p.CapacityEstimationTTFBMs > 0 && !fillsServers(p)
+	}, "is for LB_ALGORITHM_FEWEST_SERVERS: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },
 		"needs enable_http2: has no effect"},
 	{"use_service_port", func(p *model.Pool) bool { return p.UseServicePort },
@@ -124,10 +146,13 @@ var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
 var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, allAlike},
 	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, allAlike},
-	{"compression_profile", func(h *kinds.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
-		"engines do not compress yet: has no effect"},
-	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
-		"engines do not cache yet: has no effect"},
+	{"compression_profile.filter", func(h *kinds.HTTPProfile) bool {
+		c := h.Compression
+		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0
+	}, "is for CUSTOM_COMPRESSION: has no effect"},
+	{"cache_config.max_cache_size", func(h *kinds.HTTPProfile) bool {
+		return h.Cache != nil && h.Cache.Enabled && h.Cache.MaxCacheBytes > 0
+	}, "virtual services share the memory that a worker has for stored responses: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
 }

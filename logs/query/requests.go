@@ -58,6 +58,7 @@ var ofRequests = Fields{
 	"response_content_type": Text, "datascript_log": Text,
 	"local_response":        Boolean, "server_connection_reused": Boolean, "persistence_used": Boolean,
 	"request_length": Number, "response_length": Number, "server_response_length": Number,
+	"cache_hit": Boolean, "cacheable": Boolean, "compression": Text, "compression_percentage": Number,
 	"wait_us": Number, "app_response_time": Number, "app_response_time_us": Number, "data_transfer_time": Number,
 	"data_transfer_time_us": Number, "response_time_first_byte": Number, "response_time_last_byte": Number,
 	"trace_id": Text, "span_id": Text, "weir_span_id": Text, "trace_sampled": Boolean,

@@ -35,10 +35,15 @@ func documented(t *testing.T, document, heading string) string {
 	return strings.Join(commands, "\n")
 }
 
-// paste runs the commands of a document as a shell does, with other servers than the document names.
 func (s *stage) paste(heading string, instead ...string) {
 	s.Helper()
-	script := strings.NewReplacer(instead...).Replace(documented(s.T, "groups.md", heading))
+	s.pasteFrom("groups.md", heading, instead...)
+}
+
+// pasteFrom runs the commands of a document as a shell does, with other servers than the document names.
+func (s *stage) pasteFrom(document, heading string, instead ...string) {
+	s.Helper()
+	script := strings.NewReplacer(instead...).Replace(documented(s.T, document, heading))
 	command := exec.CommandContext(s.ctx, "bash", "-e", "-c", script)
 	command.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config"),
 		"PATH="+filepath.Dir(weir(s.T))+":"+os.Getenv("PATH"))

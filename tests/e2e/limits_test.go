@@ -136,6 +136,39 @@ func TestRuleLimitsEachClientAndPath(t *testing.T) {
 	}
 }
 
+func TestClientThatFailsTooOftenIsRefusedWithAllItAsks(t *testing.T) {
+	var profile client.Object
+	if err := json.Unmarshal([]byte(blocks(t, "limits.md", "json")[2]), &profile); err != nil {
+		t.Fatal(err)
+	}
+	const guessing, other, most = 71, 72, 10
+	s := policyStage(t, client.Object{"http_security_policy": object{"rules": numbered([]object{{
+		"match": onPath("BEGINS_WITH", "/secret"), "action": object{"action": "HTTP_SECURITY_ACTION_SEND_RESPONSE",
+			"status_code": "HTTP_LOCAL_RESPONSE_STATUS_CODE_403"}}})}})
+	s.create("applicationprofile", profile)
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["application_profile_ref"] = client.Ref("applicationprofile", "guard")
+	})
+	status := func(from int, path string) string {
+		answer := s.ask(false, "shop.test", path, "--interface", loopback(from))
+		return answer[strings.LastIndex(answer, " ")+1:]
+	}
+	for i := range most {
+		if got := status(guessing, fmt.Sprint("/secret/", i)); got != "403" {
+			t.Errorf("guess %d gets %s", i+1, got)
+		}
+	}
+	for _, path := range []string{"/secret/x", "/"} {
+		// On a slow machine it may fail once more each six seconds.
+		if got := status(guessing, path); got != "429" && path == "/" {
+			t.Errorf("afterwards, %s gets %s", path, got)
+		}
+	}
+	if got := status(other, "/"); got != "200" {
+		t.Errorf("another client gets %s", got)
+	}
+}
+
 func TestConnectionsBeyondLimitsAreRefused(t *testing.T) {
 	s := policyStage(t, client.Object{})
 	run := s.commands()

@@ -20,11 +20,13 @@ var crateMayKnow = map[string][]string{
 	"dataplane/rate":      {},
 	"dataplane/rules":     {"weir-wire", "weir-rate"},
 	"dataplane/script":    {"weir-wire", "weir-rules"},
+	"dataplane/coding":    {"weir-wire", "weir-rules"},
+	"dataplane/cache":     {"weir-wire", "weir-policy", "weir-coding"},
 	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy",
-		"weir-rules", "weir-rate", "weir-script",
+		"weir-rules", "weir-rate", "weir-coding", "weir-cache", "weir-script",
 		"weir-telemetry"},
 	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy", "weir-rules",
-		"weir-rate", "weir-script", "weir-snapshot",
+		"weir-rate", "weir-coding", "weir-cache", "weir-script", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
 	"dataplane/sim": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy",
@@ -38,7 +40,7 @@ var crateMayKnow = map[string][]string{
 
 // pureCrates compute; the rest of the world is handed to them.
 var pureCrates = []string{"dataplane/wire", "dataplane/jwt", "dataplane/balance", "dataplane/policy",
-	"dataplane/rules", "dataplane/rate",
+	"dataplane/rules", "dataplane/rate", "dataplane/coding", "dataplane/cache",
 	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}
 

@@ -682,6 +682,130 @@ pub struct ConnectionRate {
     #[prost(uint32, tag = "2")]
     pub burst: u32,
 }
+/// Compresses responses for clients that take a coding.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Compression {
+    /// "text/html", "text/*"
+    #[prost(string, repeated, tag = "1")]
+    pub content_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// shorter responses, if their length is known, stay as they are
+    #[prost(uint32, tag = "2")]
+    pub min_bytes: u32,
+    /// 1 to 9, of gzip; other codings have a level that takes about as much work
+    #[prost(uint32, tag = "3")]
+    pub level_normal: u32,
+    #[prost(uint32, tag = "4")]
+    pub level_aggressive: u32,
+    /// from requests, so that servers do not compress
+    #[prost(bool, tag = "5")]
+    pub remove_accept_encoding: bool,
+    /// the level follows from this; unset: from the filters
+    #[prost(message, optional, tag = "6")]
+    pub by_round_trip: ::core::option::Option<RoundTripLevels>,
+    /// the first that matches; none: the normal level
+    #[prost(message, repeated, tag = "7")]
+    pub filters: ::prost::alloc::vec::Vec<CompressionFilter>,
+}
+/// The level by the round trip to the client.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RoundTripLevels {
+    /// below: nothing is compressed
+    #[prost(uint32, tag = "1")]
+    pub low_ms: u32,
+    /// above: the aggressive level
+    #[prost(uint32, tag = "2")]
+    pub high_ms: u32,
+    /// texts in the User-Agent of clients that get the aggressive level
+    #[prost(string, repeated, tag = "3")]
+    pub mobile: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Matches a client that has one of the addresses, and one of the texts in its User-Agent.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CompressionFilter {
+    #[prost(enumeration = "CompressionLevel", tag = "1")]
+    pub level: i32,
+    /// matches the other clients
+    #[prost(bool, tag = "2")]
+    pub negated: bool,
+    #[prost(bool, tag = "3")]
+    pub compares_clients: bool,
+    #[prost(string, repeated, tag = "4")]
+    pub subnets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "5")]
+    pub ranges: ::prost::alloc::vec::Vec<AddressRange>,
+    #[prost(bool, tag = "6")]
+    pub compares_devices: bool,
+    /// in any case of letters
+    #[prost(string, repeated, tag = "7")]
+    pub devices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Stores responses, and answers requests with them (RFC 9111).
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Cache {
+    /// of the content of one response
+    #[prost(uint32, tag = "1")]
+    pub min_bytes: u32,
+    #[prost(uint32, tag = "2")]
+    pub max_bytes: u32,
+    /// of responses that do not say how long they are fresh
+    #[prost(uint32, tag = "3")]
+    pub default_expire_s: u32,
+    /// a tenth of the time since Last-Modified instead
+    #[prost(bool, tag = "4")]
+    pub heuristic_expire: bool,
+    /// responses without Cache-Control are stored, too
+    #[prost(bool, tag = "5")]
+    pub aggressive: bool,
+    /// paths with a query, too
+    #[prost(bool, tag = "6")]
+    pub queries: bool,
+    #[prost(bool, tag = "7")]
+    pub ignore_request_directives: bool,
+    /// what stored responses say when they answer
+    #[prost(bool, tag = "8")]
+    pub age_field: bool,
+    #[prost(bool, tag = "9")]
+    pub date_field: bool,
+    #[prost(bool, tag = "10")]
+    pub x_cache_field: bool,
+    /// "text/css", "image/*"; none: all
+    #[prost(string, repeated, tag = "11")]
+    pub types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "12")]
+    pub blocked_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// unset: none
+    #[prost(message, optional, tag = "13")]
+    pub blocked_paths: ::core::option::Option<TextMatch>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CompressionLevel {
+    None = 0,
+    Normal = 1,
+    Aggressive = 2,
+}
+impl CompressionLevel {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "COMPRESSION_LEVEL_NONE",
+            Self::Normal => "COMPRESSION_LEVEL_NORMAL",
+            Self::Aggressive => "COMPRESSION_LEVEL_AGGRESSIVE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COMPRESSION_LEVEL_NONE" => Some(Self::None),
+            "COMPRESSION_LEVEL_NORMAL" => Some(Self::Normal),
+            "COMPRESSION_LEVEL_AGGRESSIVE" => Some(Self::Aggressive),
+            _ => None,
+        }
+    }
+}
 /// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolGroup {
@@ -697,6 +821,9 @@ pub struct PoolGroup {
     /// a client's address decides between the pools of a priority, not their turns
     #[prost(bool, tag = "5")]
     pub by_client_address: bool,
+    /// only so many first bits of an address count; unset: all
+    #[prost(uint32, optional, tag = "660")]
+    pub address_bits: ::core::option::Option<u32>,
     /// before that of its pools; unset: theirs counts
     #[prost(message, optional, tag = "6")]
     pub fail_answer: ::core::option::Option<FailAnswer>,
@@ -760,6 +887,97 @@ pub struct ErrorPage {
     /// where clients are sent instead, with status 302; empty: they get the content
     #[prost(string, tag = "5")]
     pub location: ::prost::alloc::string::String,
+}
+/// What a worker knows of a server.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Standing {
+    #[prost(string, tag = "1")]
+    pub server_id: ::prost::alloc::string::String,
+    #[prost(enumeration = "Eligibility", tag = "2")]
+    pub eligibility: i32,
+    /// requests and tunnels that this worker has there
+    #[prost(uint32, tag = "3")]
+    pub connections: u32,
+    /// of this worker; 0: no limit
+    #[prost(uint32, tag = "4")]
+    pub max_connections: u32,
+    #[prost(uint32, tag = "5")]
+    pub ratio: u32,
+    /// of the ratio: less than 100 while the server comes up
+    #[prost(uint32, tag = "660")]
+    pub share_percent: u32,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Eligibility {
+    Unspecified = 0,
+    Eligible = 1,
+    Disabled = 2,
+    /// a health monitor says so, or has not said that it is up
+    Down = 3,
+    Full = 4,
+    /// new connections to it have failed
+    Suspect = 5,
+}
+impl Eligibility {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ELIGIBILITY_UNSPECIFIED",
+            Self::Eligible => "ELIGIBILITY_ELIGIBLE",
+            Self::Disabled => "ELIGIBILITY_DISABLED",
+            Self::Down => "ELIGIBILITY_DOWN",
+            Self::Full => "ELIGIBILITY_FULL",
+            Self::Suspect => "ELIGIBILITY_SUSPECT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ELIGIBILITY_UNSPECIFIED" => Some(Self::Unspecified),
+            "ELIGIBILITY_ELIGIBLE" => Some(Self::Eligible),
+            "ELIGIBILITY_DISABLED" => Some(Self::Disabled),
+            "ELIGIBILITY_DOWN" => Some(Self::Down),
+            "ELIGIBILITY_FULL" => Some(Self::Full),
+            "ELIGIBILITY_SUSPECT" => Some(Self::Suspect),
+            _ => None,
+        }
+    }
+}
+/// What becomes of a request for a server that its client is bound to, if health monitors say that it is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum WhenServerDown {
+    Another = 0,
+    /// the client's connection ends
+    Abort = 1,
+    /// the server gets it nevertheless
+    Continue = 2,
+}
+impl WhenServerDown {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Another => "WHEN_SERVER_DOWN_ANOTHER",
+            Self::Abort => "WHEN_SERVER_DOWN_ABORT",
+            Self::Continue => "WHEN_SERVER_DOWN_CONTINUE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "WHEN_SERVER_DOWN_ANOTHER" => Some(Self::Another),
+            "WHEN_SERVER_DOWN_ABORT" => Some(Self::Abort),
+            "WHEN_SERVER_DOWN_CONTINUE" => Some(Self::Continue),
+            _ => None,
+        }
+    }
 }
 /// An issuer without a list, or with a list that is out of date, vouches for nobody.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1272,22 +1490,6 @@ pub struct MemberStanding {
     #[prost(uint32, tag = "4")]
     pub servers_up: u32,
 }
-/// What a worker knows of a server.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Standing {
-    #[prost(string, tag = "1")]
-    pub server_id: ::prost::alloc::string::String,
-    #[prost(enumeration = "Eligibility", tag = "2")]
-    pub eligibility: i32,
-    /// requests and tunnels that this worker has there
-    #[prost(uint32, tag = "3")]
-    pub connections: u32,
-    /// of this worker; 0: no limit
-    #[prost(uint32, tag = "4")]
-    pub max_connections: u32,
-    #[prost(uint32, tag = "5")]
-    pub ratio: u32,
-}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Plan {
     #[prost(uint64, tag = "1")]
@@ -1551,7 +1753,7 @@ pub struct Listener {
     pub protocol: i32,
 }
 /// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HttpProfile {
     /// clients share server connections
     #[prost(bool, tag = "1")]
@@ -1638,6 +1840,12 @@ pub struct HttpProfile {
     /// clients may switch their connections, or streams of HTTP/2, to WebSocket
     #[prost(bool, tag = "130")]
     pub websockets: bool,
+    /// unset: none
+    #[prost(message, optional, tag = "700")]
+    pub compression: ::core::option::Option<Compression>,
+    /// unset: none
+    #[prost(message, optional, tag = "701")]
+    pub cache: ::core::option::Option<Cache>,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,
@@ -1842,6 +2050,27 @@ pub struct Pool {
     /// for FAIL_ACTION_ANSWER
     #[prost(message, optional, tag = "641")]
     pub fail_answer: ::core::option::Option<FailAnswer>,
+    /// a server that has come up gets its whole share after this time; 0: at once
+    #[prost(uint32, tag = "660")]
+    pub ramp_ms: u32,
+    /// for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
+    #[prost(uint32, tag = "661")]
+    pub slow_ms: u32,
+    /// of HASH_INPUT_SOURCE_ADDRESS, only so many first bits count; unset: all
+    #[prost(uint32, optional, tag = "663")]
+    pub hashed_bits: ::core::option::Option<u32>,
+    /// a server is named by this header field instead of a cookie; empty: by none
+    #[prost(string, tag = "664")]
+    pub persistence_header: ::prost::alloc::string::String,
+    /// the server that a client is bound to
+    #[prost(enumeration = "WhenServerDown", tag = "665")]
+    pub when_down: i32,
+    /// clients that are bound to a disabled server still get it
+    #[prost(bool, tag = "666")]
+    pub keeps_disabled: bool,
+    /// for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
+    #[prost(bool, tag = "662")]
+    pub hash_addresses: bool,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1937,6 +2166,12 @@ pub struct Server {
     /// the server's name in CookiePersistence, the same on every engine
     #[prost(string, tag = "8")]
     pub token: ::prost::alloc::string::String,
+    /// by other keys: they name it, too, and no client gets them
+    #[prost(string, repeated, tag = "660")]
+    pub other_tokens: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// the server's name in persistence_header; empty: none
+    #[prost(string, tag = "661")]
+    pub header_value: ::prost::alloc::string::String,
 }
 /// Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 /// taken is sent again, also to the next agent.
@@ -2398,46 +2633,6 @@ impl Picked {
         }
     }
 }
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum Eligibility {
-    Unspecified = 0,
-    Eligible = 1,
-    Disabled = 2,
-    /// a health monitor says so, or has not said that it is up
-    Down = 3,
-    Full = 4,
-    /// new connections to it have failed
-    Suspect = 5,
-}
-impl Eligibility {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "ELIGIBILITY_UNSPECIFIED",
-            Self::Eligible => "ELIGIBILITY_ELIGIBLE",
-            Self::Disabled => "ELIGIBILITY_DISABLED",
-            Self::Down => "ELIGIBILITY_DOWN",
-            Self::Full => "ELIGIBILITY_FULL",
-            Self::Suspect => "ELIGIBILITY_SUSPECT",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "ELIGIBILITY_UNSPECIFIED" => Some(Self::Unspecified),
-            "ELIGIBILITY_ELIGIBLE" => Some(Self::Eligible),
-            "ELIGIBILITY_DISABLED" => Some(Self::Disabled),
-            "ELIGIBILITY_DOWN" => Some(Self::Down),
-            "ELIGIBILITY_FULL" => Some(Self::Full),
-            "ELIGIBILITY_SUSPECT" => Some(Self::Suspect),
-            _ => None,
-        }
-    }
-}
 /// Whether each worker is pinned to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -2700,6 +2895,10 @@ pub enum Algorithm {
     LeastConnections = 0,
     RoundRobin = 1,
     ConsistentHash = 2,
+    Random = 3,
+    FastestResponse = 4,
+    LeastLoad = 5,
+    FewestServers = 6,
 }
 impl Algorithm {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2711,6 +2910,10 @@ impl Algorithm {
             Self::LeastConnections => "ALGORITHM_LEAST_CONNECTIONS",
             Self::RoundRobin => "ALGORITHM_ROUND_ROBIN",
             Self::ConsistentHash => "ALGORITHM_CONSISTENT_HASH",
+            Self::Random => "ALGORITHM_RANDOM",
+            Self::FastestResponse => "ALGORITHM_FASTEST_RESPONSE",
+            Self::LeastLoad => "ALGORITHM_LEAST_LOAD",
+            Self::FewestServers => "ALGORITHM_FEWEST_SERVERS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2719,6 +2922,10 @@ impl Algorithm {
             "ALGORITHM_LEAST_CONNECTIONS" => Some(Self::LeastConnections),
             "ALGORITHM_ROUND_ROBIN" => Some(Self::RoundRobin),
             "ALGORITHM_CONSISTENT_HASH" => Some(Self::ConsistentHash),
+            "ALGORITHM_RANDOM" => Some(Self::Random),
+            "ALGORITHM_FASTEST_RESPONSE" => Some(Self::FastestResponse),
+            "ALGORITHM_LEAST_LOAD" => Some(Self::LeastLoad),
+            "ALGORITHM_FEWEST_SERVERS" => Some(Self::FewestServers),
             _ => None,
         }
     }

@@ -14,6 +14,7 @@ type ApplicationPersistenceProfile struct {
 	IsFederated          bool                   `json:"is_federated" default:"false"`
 	HTTPCookie           *HTTPCookiePersistence `json:"http_cookie_persistence_profile"`
 	ClientIP             *ClientIPPersistence   `json:"ip_persistence_profile"`
+	Header               *HeaderPersistence     `json:"hdr_persistence_profile"`
 }
 
 func init() {
@@ -31,7 +32,7 @@ func init() {
 			},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("cookies are made with the first key that has an aes_key",
+			schema.NoEffect("cookies are made with the first key that has an aes_key, and those of the others are read",
 				"http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
 			schema.NoEffect("engines do not support this kind of persistence yet", ""),
 		},
@@ -68,6 +69,12 @@ type PersistenceKey struct {
 // ClientIPPersistence is how long the address of a client is remembered.
 type ClientIPPersistence struct {
 	TimeoutMin uint32 `json:"ip_persistent_timeout" min:"1" max:"720" default:"5"`
+	MaskBits   uint32 `json:"ip_mask" max:"128" default:"128"` // first bits of an address that count
+}
+
+// HeaderPersistence names the header field whose value is the prst_hdr_val of a server.
+type HeaderPersistence struct {
+	Name string `json:"prst_hdr_name"`
 }
 
 func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
@@ -77,6 +84,16 @@ func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 		return &schema.FieldError{
 			Field:   "http_cookie_persistence_profile",
 			Problem: "is required by PERSISTENCE_TYPE_HTTP_COOKIE; give {} for the defaults",
+		}
+	case p.Type == "PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER" && (p.Header == nil || p.Header.Name == ""):
+		return &schema.FieldError{
+			Field:   "hdr_persistence_profile.prst_hdr_name",
+			Problem: "is required by PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER",
+		}
+	case p.Header != nil && p.Header.Name != "" && !isCookieName(p.Header.Name):
+		return &schema.FieldError{
+			Field:   "hdr_persistence_profile.prst_hdr_name",
+			Problem: "has more than letters, digits, - and _, or more than 128 of them",
 		}
 	case cookie != nil && !isCookieName(cookie.CookieName):
 		return &schema.FieldError{

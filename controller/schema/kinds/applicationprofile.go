@@ -58,8 +58,9 @@ func init() {
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
-			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
-			schema.NoEffect("engines do not compress yet", "http_profile.compression_profile"),
+			schema.NoEffect("engines choose the buffers and windows of their encoders themselves",
+				"http_profile.compression_profile.buf_num http_profile.compression_profile.buf_size "+
+					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
 			schema.NoEffect("engines use the source address of a connection as the address of the client",
 				"http_profile.true_client_ip"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -76,7 +77,6 @@ var (
 		"APP_SERVICE_TYPE_L7_HORIZON", "APP_SERVICE_TYPE_L4_BLAST", "APP_SERVICE_TYPE_L4_PCOIP",
 		"APP_SERVICE_TYPE_L4_FTP",
 	)
-	_ = schema.Enum("CompressionType", "AUTO_COMPRESSION", "CUSTOM_COMPRESSION")
 	_ = schema.Enum("DNSErrorResponse", "DNS_ERROR_RESPONSE_ERROR", "DNS_ERROR_RESPONSE_NONE")
 	_ = schema.Enum("ProxyProtocolVersion", "PROXY_PROTOCOL_VERSION_1", "PROXY_PROTOCOL_VERSION_2")
 	_ = schema.Enum("Underscores", "WEIR_UNDERSCORES_PASS", "WEIR_UNDERSCORES_DROP", "WEIR_UNDERSCORES_REFUSE")
@@ -151,32 +151,6 @@ type HTTPProfile struct {
 	ClientCertificateAction *SSLClientCertificateAction `json:"ssl_client_certificate_action"`
 }
 
-// CompressionProfile compresses responses.
-type CompressionProfile struct {
-	Enabled              bool   `json:"compression" default:"false" required:"true"`
-	Type                 string `json:"type" enum:"CompressionType" default:"AUTO_COMPRESSION" required:"true"`
-	RemoveAcceptEncoding bool   `json:"remove_accept_encoding_header" default:"true" required:"true"`
-	MinLength            uint32 `json:"min_length" default:"128"`
-	LevelNormal          uint32 `json:"level_normal" min:"1" max:"9" default:"1"`
-	LevelAggressive      uint32 `json:"level_aggressive" min:"1" max:"9" default:"5"`
-}
-
-// CacheConfig caches responses.
-type CacheConfig struct {
-	Enabled        bool     `json:"enabled" default:"false"`
-	MaxCacheBytes  int64    `json:"max_cache_size" min:"0" default:"0"`
-	MinObjectBytes uint32   `json:"min_object_size" default:"100"`
-	MaxObjectBytes uint32   `json:"max_object_size" default:"4194304"`
-	DefaultExpireS uint32   `json:"default_expire" default:"600"`
-	HeuristicAge   bool     `json:"heuristic_expire" default:"false"`
-	XCacheHeader   bool     `json:"xcache_header" default:"true"`
-	AgeHeader      bool     `json:"age_header" default:"true"`
-	DateHeader     bool     `json:"date_header" default:"true"`
-	Aggressive     bool     `json:"aggressive" default:"false"`
-	QueryCacheable bool     `json:"query_cacheable" default:"false"`
-	MimeTypes      []string `json:"mime_types_list"`
-}
-
 // HTTP2Profile has the limits for HTTP/2 of clients.
 type HTTP2Profile struct {
 	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
@@ -237,7 +211,9 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 	}
 	if p.HTTP != nil {
 		const field = "http_profile.ssl_client_certificate_action"
-		if problem := p.HTTP.ClientCertificateAction.check(field); problem != nil {
+		if problem := cmp.Or(p.HTTP.ClientCertificateAction.check(field),
+			p.HTTP.Compression.check("http_profile.compression_profile"),
+			p.HTTP.Cache.check("http_profile.cache_config")); problem != nil {
 			return problem
 		}
 	}

@@ -1,13 +1,18 @@
 //! The balancer of one pool on one worker: which servers can be chosen, how busy each is, and the choice.
 
+mod drawing;
 pub(crate) mod preview;
 
 use foldhash::{HashMap, HashMapExt};
 
 use crate::{
+    average::{Mean, Rate},
+    fill::Fill,
     hash::HashKey,
     health::{Census, Failure, Health},
+    lots::{Lots, Numbers},
     order::{Order, Rank},
+    ramp::Ramp,
     ring::Ring,
 };
 
@@ -22,6 +27,9 @@ const STRIDE: u64 = 2 * 232_792_560;
 /// How much later a trial is looked for again that could not be made when it was due.
 const TRIAL_DELAY_NS: u64 = 100_000_000;
 
+/// The shares of servers that come up change no more often.
+const STEP_NS_MIN: u64 = 100_000_000;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// The fewest connections in proportion to the ratio; among equals whose turn is next.
@@ -30,6 +38,34 @@ pub enum Algorithm {
     RoundRobin,
     /// The server that a key names, in proportion to the ratio, for as long as it is eligible.
     ConsistentHash,
+    /// Drawn, in proportion to the ratio.
+    Random,
+    /// Of two that are drawn, the one with the lower product of its time to the first byte and its open requests, in
+    /// proportion to the ratio.
+    FastestResponse,
+    /// Of two that are drawn, the one that sends fewer bytes per second, in proportion to the ratio.
+    LeastLoad,
+    /// The first one in the order of the pool that is not full, and whose answers are not slow. If all are: that with
+    /// the fewest connections, as above.
+    FewestServers,
+}
+
+/// How a server is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Order,
+    Ring,
+    Lots,
+}
+
+impl Algorithm {
+    fn way(self) -> Way {
+        match self {
+            Self::LeastConnections | Self::RoundRobin | Self::FewestServers => Way::Order,
+            Self::ConsistentHash => Way::Ring,
+            Self::Random | Self::FastestResponse | Self::LeastLoad => Way::Lots,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +78,38 @@ pub struct PoolSpec {
     pub watches: bool,
     /// Shifts the first turns around the pool, so that workers and engines do not choose in step.
     pub offset: u32,
+    /// A server that has come up gets its whole share after this time; 0: at once.
+    pub ramp_ns: u64,
+    /// For [`Algorithm::FewestServers`]: answers that take longer are slow; 0: those that take twice as long as usual.
+    pub slow_ns: u64,
+    pub ties: Ties,
+}
+
+/// What becomes of requests that are bound to a server which takes none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Ties {
+    pub when_down: WhenDown,
+    /// A disabled server still gets them.
+    pub keeps_disabled: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum WhenDown {
+    /// Another server gets them.
+    #[default]
+    Another,
+    Abort,
+    /// The server gets them nevertheless.
+    Continue,
+}
+
+/// What a request that is bound to a server gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// The server at this position.
+    Server(usize),
+    Another,
+    Nothing,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,12 +132,25 @@ pub struct Balancer {
     monitored: bool,
     servers: Vec<Server>,
     positions: HashMap<u32, usize>,
-    /// Of the eligible ones; not kept for [`Algorithm::ConsistentHash`].
+    /// Of the eligible ones; empty but for [`Way::Order`].
     order: Order,
-    /// Of all of them; empty but for [`Algorithm::ConsistentHash`].
+    /// Of all of them; empty but for [`Way::Ring`].
     ring: Ring,
     /// The set of servers in the ring has changed.
     ring_is_old: bool,
+    /// Of those that stand and are not suspect; empty but for [`Way::Lots`].
+    lots: Lots,
+    /// The servers in the lots, or their shares, have changed.
+    lots_are_old: bool,
+    numbers: Numbers,
+    /// Over all servers: times to the first byte, and bytes of an answer.
+    time_ns: Mean,
+    bytes: Mean,
+    ramp_ns: u64,
+    slow_ns: u64,
+    ties: Ties,
+    /// The share of no server changes before.
+    next_step_ns: u64,
     /// The latest turn that was taken.
     now: u128,
     picks: u64,
@@ -91,6 +172,14 @@ struct Server {
     turn: u128,
     picked: u64,
     health: Health,
+    ramp: Ramp,
+    /// In percent of its ratio.
+    share: u32,
+    /// To the first byte of its answers.
+    time_ns: Mean,
+    /// Bytes of its answers.
+    sent: Rate,
+    fill: Fill,
 }
 
 impl Balancer {
@@ -103,6 +192,15 @@ impl Balancer {
             order: Order::default(),
             ring: Ring::default(),
             ring_is_old: false,
+            lots: Lots::default(),
+            lots_are_old: false,
+            numbers: Numbers::of(spec.offset),
+            time_ns: Mean::default(),
+            bytes: Mean::default(),
+            ramp_ns: 0,
+            slow_ns: 0,
+            ties: Ties::default(),
+            next_step_ns: u64::MAX,
             now: 0,
             picks: SERVERS_MAX as u64,
             watches: spec.watches,
@@ -111,6 +209,9 @@ impl Balancer {
             next_trial_ns: u64::MAX,
         };
         balancer.reconcile(spec);
+        // They are all new: none has to catch up with others.
+        balancer.servers.iter_mut().for_each(|server| (server.ramp, server.share) = (Ramp::Over, 100));
+        balancer.next_step_ns = u64::MAX;
         balancer
     }
 
@@ -119,12 +220,20 @@ impl Balancer {
     pub fn reconcile(&mut self, spec: &PoolSpec) {
         let mut known: HashMap<u32, Server> = self.servers.drain(..).map(|server| (server.spec.id, server)).collect();
         let count = spec.servers.len();
+        let ramps = spec.ramp_ns > 0;
         self.servers = spec
             .servers
             .iter()
             .enumerate()
             .map(|(position, server)| {
                 let before = known.remove(&server.id);
+                let is_back = server.enabled && before.as_ref().is_none_or(|before| !before.spec.enabled);
+                let ramp = match &before {
+                    _ if is_back && ramps => Ramp::Due,
+                    Some(before) if ramps => before.ramp,
+                    _ => Ramp::Over,
+                };
+                let shown = before.as_ref().filter(|_| spec.algorithm == self.algorithm);
                 let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
@@ -133,7 +242,12 @@ impl Balancer {
                     // In the middle of its share, so that one heavy server does not have all its turns first.
                     turn: before.as_ref().map_or(self.now + u128::from(server.stride() / 2), |before| before.turn),
                     picked: before.as_ref().map_or(first_turns as u64, |before| before.picked),
+                    time_ns: shown.map_or(Mean::default(), |before| before.time_ns),
+                    sent: shown.map_or(Rate::default(), |before| before.sent),
+                    fill: shown.filter(|_| spec.slow_ns == self.slow_ns).map_or(Fill::default(), |before| before.fill),
+                    share: before.as_ref().filter(|_| ramp != Ramp::Over).map_or(100, |before| before.share),
                     health: before.filter(|_| spec.watches).map_or(Health::default(), |before| before.health),
+                    ramp,
                 }
             })
             .collect();
@@ -141,11 +255,13 @@ impl Balancer {
         self.algorithm = spec.algorithm;
         self.monitored = spec.monitored;
         self.watches = spec.watches;
-        self.ring = match spec.algorithm {
-            Algorithm::ConsistentHash => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
-            Algorithm::RoundRobin | Algorithm::LeastConnections => Ring::default(),
+        (self.ramp_ns, self.slow_ns, self.ties) = (spec.ramp_ns, spec.slow_ns, spec.ties);
+        self.next_step_ns = if ramps { 0 } else { u64::MAX };
+        self.ring = match spec.algorithm.way() {
+            Way::Ring => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
+            Way::Order | Way::Lots => Ring::default(),
         };
-        self.ring_is_old = true;
+        (self.ring_is_old, self.lots_are_old) = (true, true);
         self.census = Census {
             standing: self.servers.iter().filter(|server| server.stands()).count(),
             suspect: self.servers.iter().filter(|server| server.is_missed()).count(),
@@ -161,13 +277,19 @@ impl Balancer {
     /// servers that this request has tried without success. A suspect server gets a request now and then, and more only
     /// if too few other servers are left. `now_ns` is the time of a clock that never goes back.
     pub fn pick(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Option<usize> {
-        let position = match self.algorithm {
-            Algorithm::RoundRobin | Algorithm::LeastConnections if self.next_trial_ns <= now_ns => {
-                self.next_for_trial(now_ns, exclude).or_else(|| self.next_in_order(exclude))
-            }
-            Algorithm::RoundRobin | Algorithm::LeastConnections => self.next_in_order(exclude),
-            Algorithm::ConsistentHash => self.next_on_ring(now_ns, key, exclude),
+        if self.next_step_ns <= now_ns {
+            self.step(now_ns);
+        }
+        let way = self.algorithm.way();
+        let for_trial = match way != Way::Ring && self.next_trial_ns <= now_ns {
+            true => self.next_for_trial(now_ns, exclude),
+            false => None,
         };
+        let position = for_trial.or_else(|| match way {
+            Way::Order => self.next_in_order(exclude),
+            Way::Ring => self.next_on_ring(now_ns, key, exclude),
+            Way::Lots => self.next_drawn(now_ns, exclude),
+        });
         let position = position.or_else(|| self.next_suspect(exclude))?;
         self.begin(position, now_ns);
         Some(position)
@@ -175,15 +297,27 @@ impl Balancer {
 
     /// The position of a server that the request must go to, whatever the algorithm says, if the server takes requests.
     /// It counts as chosen.
-    pub fn take(&mut self, now_ns: u64, id: u32) -> Option<usize> {
-        let position = self.position(id).filter(|position| self.would_take(*position, now_ns))?;
-        self.begin(position, now_ns);
-        Some(position)
+    pub fn take(&mut self, now_ns: u64, id: u32) -> Bound {
+        let bound = self.bound(now_ns, id);
+        if let Bound::Server(position) = bound {
+            self.begin(position, now_ns);
+        }
+        bound
     }
 
-    fn would_take(&self, position: usize, now_ns: u64) -> bool {
+    /// What [`take`](Self::take) would return.
+    pub fn bound(&self, now_ns: u64, id: u32) -> Bound {
+        let Some(position) = self.position(id) else { return Bound::Another };
         let server = &self.servers[position];
-        server.eligible() && (self.needs_all || server.may_be_asked(now_ns))
+        let takes = !server.is_full()
+            && match (server.up, server.spec.enabled) {
+                (true, true) => self.needs_all || server.may_be_asked(now_ns),
+                (true, false) => self.ties.keeps_disabled,
+                (false, true) if self.ties.when_down == WhenDown::Abort => return Bound::Nothing,
+                (false, true) => self.ties.when_down == WhenDown::Continue,
+                (false, false) => false,
+            };
+        if takes { Bound::Server(position) } else { Bound::Another }
     }
 
     /// Whether a request would find another server than these, and one that is not suspect.
@@ -238,13 +372,23 @@ impl Balancer {
 
     /// The verdict of the health monitors; ignored in a pool without monitors. A server that comes up is not suspect.
     pub fn set_up(&mut self, id: u32, up: bool) {
-        let monitored = self.monitored;
+        let (monitored, ramps) = (self.monitored, self.ramp_ns > 0);
+        let mut begins = false;
         self.change(id, |server| {
             if !server.up && up {
                 server.health = Health::default();
+                // What it has shown before is no longer true.
+                (server.time_ns, server.sent, server.fill) = Default::default();
+                begins = ramps;
             }
             server.up = up || !monitored;
+            if begins {
+                server.ramp = Ramp::Due;
+            }
         });
+        if begins {
+            self.next_step_ns = 0;
+        }
     }
 
     /// A new connection to a server is established.
@@ -317,6 +461,7 @@ impl Balancer {
         change(server);
         let (stands, is_missed) = (server.stands(), server.is_missed());
         self.ring_is_old |= stood != stands;
+        self.lots_are_old |= stood != stands || missed != is_missed;
         self.census.standing = self.census.standing + usize::from(stands) - usize::from(stood);
         self.census.suspect = self.census.suspect + usize::from(is_missed) - usize::from(missed);
         self.rank(position);
@@ -327,6 +472,7 @@ impl Balancer {
     fn follow_need(&mut self) {
         if self.needs_all != self.census.needs_all() {
             self.needs_all = !self.needs_all;
+            self.lots_are_old = true;
             self.next_trial_ns = self.earliest_trial_ns();
             let suspect = (0..self.servers.len()).filter(|position| self.servers[*position].is_missed());
             suspect.collect::<Vec<_>>().into_iter().for_each(|position| self.rank(position));
@@ -347,14 +493,17 @@ impl Balancer {
     /// Puts a server where it belongs in the order, or takes it out.
     fn rank(&mut self, position: usize) {
         let server = &self.servers[position];
-        let load = match self.algorithm {
-            Algorithm::LeastConnections => u64::from(server.connections) * server.spec.stride(),
-            Algorithm::RoundRobin => 0,
-            Algorithm::ConsistentHash => return,
+        let load = || u64::from(server.connections) * server.stride();
+        let (load, turn) = match self.algorithm {
+            Algorithm::LeastConnections => (load(), server.turn),
+            Algorithm::RoundRobin => (0, server.turn),
+            Algorithm::FewestServers if server.fill.has_room(server.connections) => (0, position as u128),
+            Algorithm::FewestServers => (1 + load(), server.turn),
+            Algorithm::ConsistentHash | Algorithm::Random | Algorithm::FastestResponse | Algorithm::LeastLoad => return,
         };
         let position = position as u32;
         if server.eligible() && (self.needs_all || !server.health.is_suspect()) {
-            self.order.put(Rank { load, turn: server.turn, picked: server.picked, position });
+            self.order.put(Rank { load, turn, picked: server.picked, position });
         } else {
             self.order.remove(position);
         }
@@ -418,7 +567,7 @@ impl Balancer {
     fn take_turn(&mut self, position: usize) {
         let server = &mut self.servers[position];
         self.now = self.now.max(server.turn);
-        server.turn = self.now + u128::from(server.spec.stride());
+        server.turn = self.now + u128::from(server.stride());
         self.picks += 1;
         server.picked = self.picks;
     }
@@ -438,14 +587,30 @@ impl Balancer {
 }
 
 impl Server {
+    /// Between two of its turns. Exact while it has its whole share.
+    fn stride(&self) -> u64 {
+        match self.share {
+            100 => self.spec.stride(),
+            share => STRIDE * 100 / (u64::from(self.spec.ratio.max(1)) * u64::from(share.max(1))),
+        }
+    }
+
+    /// Its part of the requests: its ratio, in percent.
+    fn weight(&self) -> u64 {
+        u64::from(self.spec.ratio.max(1)) * u64::from(self.share.max(1))
+    }
+
     /// Takes requests, as long as it is not full.
     fn stands(&self) -> bool {
         self.up && self.spec.enabled
     }
 
     fn eligible(&self) -> bool {
-        let full = self.spec.max_connections > 0 && self.connections >= self.spec.max_connections;
-        self.stands() && !full
+        self.stands() && !self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.spec.max_connections > 0 && self.connections >= self.spec.max_connections
     }
 
     fn is_sound(&self) -> bool {

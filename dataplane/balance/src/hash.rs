@@ -2,6 +2,9 @@
 //! numbers depend only on names and keys, and are the same on every engine and in every version. Never use a hash here
 //! whose output may change with a library.
 
+const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
 /// What a request is hashed by, or what a server is known by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HashKey(u64);
@@ -9,9 +12,16 @@ pub struct HashKey(u64);
 impl HashKey {
     /// FNV-1a, 64 bits; its weak low bits are repaired by [`mixed`] when a place is made of it.
     pub fn of(bytes: &[u8]) -> Self {
-        const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
-        Self(bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
+        Self(OFFSET_BASIS).with_bytes(bytes)
+    }
+
+    /// The same of two texts, one behind the other, as if a byte 0 stood between them.
+    pub fn of_both(first: &[u8], second: &[u8]) -> Self {
+        Self::of(first).with_bytes(&[0]).with_bytes(second)
+    }
+
+    fn with_bytes(self, bytes: &[u8]) -> Self {
+        Self(bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }
 
     /// A number of this key and another one, evenly between 0 and 1, and never 0.
@@ -35,7 +45,7 @@ impl HashKey {
 }
 
 /// The finaliser of SplitMix64: each input bit changes each output bit with probability one half.
-fn mixed(mut bits: u64) -> u64 {
+pub(crate) fn mixed(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

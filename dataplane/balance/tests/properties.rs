@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Standing};
+use weir_balance::{Algorithm, Balancer, Bound, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Standing, Ties, WhenDown};
 
 fn server(id: u32, ratio: u32) -> ServerSpec {
     ServerSpec { id, key: HashKey::of(format!("10.0.0.{id}:80").as_bytes()), ratio, enabled: true, max_connections: 0 }
@@ -12,7 +12,16 @@ fn server(id: u32, ratio: u32) -> ServerSpec {
 
 fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
     let servers = ratios.iter().enumerate().map(|(id, ratio)| server(id as u32, *ratio)).collect();
-    PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 0 }
+    PoolSpec {
+        algorithm,
+        servers,
+        monitored: false,
+        watches: true,
+        offset: 0,
+        ramp_ns: 0,
+        slow_ns: 0,
+        ties: Ties::default(),
+    }
 }
 
 fn key(number: u32) -> HashKey {
@@ -34,7 +43,15 @@ fn ratios() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1..=20u32, 1..12)
 }
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::ConsistentHash];
+const ALGORITHMS: [Algorithm; 7] = [
+    Algorithm::RoundRobin,
+    Algorithm::LeastConnections,
+    Algorithm::ConsistentHash,
+    Algorithm::Random,
+    Algorithm::FastestResponse,
+    Algorithm::LeastLoad,
+    Algorithm::FewestServers,
+];
 
 proptest! {
     #[test]
@@ -185,12 +202,12 @@ proptest! {
             spec.servers[at].max_connections = 1;
             let mut balancer = Balancer::new(&spec);
             let id = spec.servers[at].id;
-            prop_assert_eq!(balancer.take(0, id), None, "it is down");
+            prop_assert_eq!(balancer.take(0, id), Bound::Another, "it is down");
             balancer.set_up(id, true);
-            prop_assert_eq!(balancer.take(0, id), Some(at));
-            prop_assert_eq!((balancer.take(0, id), balancer.pick(0, key(0), &[])), (None, None), "it is full");
+            prop_assert_eq!(balancer.take(0, id), Bound::Server(at));
+            prop_assert_eq!((balancer.take(0, id), balancer.pick(0, key(0), &[])), (Bound::Another, None), "it is full");
             balancer.closed(id);
-            prop_assert_eq!(balancer.take(0, id), Some(at));
+            prop_assert_eq!(balancer.take(0, id), Bound::Server(at));
         }
     }
 
@@ -299,4 +316,29 @@ fn least_connections_goes_to_the_newcomer_until_it_has_caught_up() {
     }
     let next: HashSet<_> = (0..3).map(|_| balancer.pick(0, key(0), &[]).unwrap()).collect();
     assert_eq!(next.len(), 3);
+}
+
+#[test]
+fn ties_say_what_a_bound_request_gets_whose_server_takes_none() {
+    let bound = |ties, enabled, up| {
+        let mut spec = PoolSpec { monitored: true, ties, ..pool(Algorithm::RoundRobin, &[1, 1]) };
+        spec.servers[1].enabled = enabled;
+        spec.servers[1].max_connections = 1;
+        let mut balancer = Balancer::new(&spec);
+        balancer.set_up(1, up);
+        let bound = balancer.take(0, 1);
+        assert_eq!(balancer.pick(0, key(0), &[]).is_some(), enabled && up && bound == Bound::Another);
+        if bound == Bound::Server(1) {
+            assert_eq!(balancer.take(0, 1), Bound::Another, "it is full");
+        }
+        bound
+    };
+    let down = |when_down| bound(Ties { when_down, keeps_disabled: false }, true, false);
+    assert_eq!(down(WhenDown::Another), Bound::Another);
+    assert_eq!(down(WhenDown::Abort), Bound::Nothing);
+    assert_eq!(down(WhenDown::Continue), Bound::Server(1));
+    let disabled = |keeps_disabled, up| bound(Ties { when_down: WhenDown::Continue, keeps_disabled }, false, up);
+    assert_eq!(disabled(false, true), Bound::Another);
+    assert_eq!(disabled(true, true), Bound::Server(1));
+    assert_eq!(disabled(true, false), Bound::Another);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, Failure, HashKey, PoolSpec, ServerSpec};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, PoolSpec, ServerSpec, Ties};
 
 const SECOND: u64 = 1_000_000_000;
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::ConsistentHash];
@@ -13,7 +13,16 @@ fn pool(algorithm: Algorithm, servers: u32) -> PoolSpec {
         let key = HashKey::of(format!("10.0.0.{id}:80").as_bytes());
         ServerSpec { id, key, ratio: 1, enabled: true, max_connections: 0 }
     };
-    PoolSpec { algorithm, servers: (0..servers).map(server).collect(), monitored: false, watches: true, offset: 0 }
+    PoolSpec {
+        algorithm,
+        servers: (0..servers).map(server).collect(),
+        monitored: false,
+        watches: true,
+        offset: 0,
+        ramp_ns: 0,
+        slow_ns: 0,
+        ties: Ties::default(),
+    }
 }
 
 fn key(number: u64) -> HashKey {
@@ -89,7 +98,7 @@ fn cookie_leads_to_a_suspect_server_for_a_trial_only() {
     let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 2));
     balancer.failed(0, Failure::Silent, 0, 0);
     let taken = [0, SECOND, SECOND].map(|now| balancer.take(now, 0));
-    assert_eq!(taken, [None, Some(0), None]);
+    assert_eq!(taken, [Bound::Another, Bound::Server(0), Bound::Another]);
 }
 
 #[test]
@@ -97,7 +106,7 @@ fn trial_that_cannot_be_made_is_made_later() {
     let mut spec = pool(Algorithm::RoundRobin, 2);
     spec.servers[0].max_connections = 1;
     let mut balancer = Balancer::new(&spec);
-    assert_eq!(balancer.take(0, 0), Some(0));
+    assert_eq!(balancer.take(0, 0), Bound::Server(0));
     balancer.failed(0, Failure::Silent, 0, 0);
     assert!(!picks(&mut balancer, SECOND, 5).contains(&0), "it is full");
     balancer.closed(0);

@@ -114,10 +114,14 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
         Algorithm::LeastConnections => v1::Algorithm::LeastConnections,
         Algorithm::RoundRobin => v1::Algorithm::RoundRobin,
         Algorithm::ConsistentHash => v1::Algorithm::ConsistentHash,
+        Algorithm::Random => v1::Algorithm::Random,
+        Algorithm::FastestResponse => v1::Algorithm::FastestResponse,
+        Algorithm::LeastLoad => v1::Algorithm::LeastLoad,
+        Algorithm::FewestServers => v1::Algorithm::FewestServers,
     }
     .into();
     answer.hash_input = match pool.hash_input {
-        HashInput::SourceAddress => v1::HashInput::SourceAddress,
+        HashInput::SourceAddress(_) => v1::HashInput::SourceAddress,
         HashInput::SourceAddressAndPort => v1::HashInput::SourceAddressAndPort,
         HashInput::Uri => v1::HashInput::Uri,
         HashInput::Header(_) => v1::HashInput::Header,
@@ -136,12 +140,13 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
     answer.servers_total = pool.servers.len() as u32;
     let servers = pool.servers.iter().zip(&pool.balance.servers).zip(&told.servers);
     answer.servers = servers
-        .map(|((server, spec), (standing, connections))| v1::Standing {
+        .map(|((server, spec), told)| v1::Standing {
             server_id: server.name.clone(),
-            eligibility: eligibility(*standing).into(),
-            connections: *connections,
+            eligibility: eligibility(told.standing).into(),
+            connections: told.connections,
             max_connections: spec.max_connections,
             ratio: spec.ratio,
+            share_percent: told.share_percent,
         })
         .collect();
 }

@@ -29,7 +29,7 @@ pub use http2::Http2;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use last_hop::LastHop;
 pub use path::{RequestPath, TextCriterion, TextMatch};
-pub use persistence::{Persistence, PersistenceSettings};
+pub use persistence::{Named, Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::Reply;

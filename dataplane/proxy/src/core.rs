@@ -12,6 +12,7 @@ use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
 use crate::{
+    cache::stored::Cache,
     carrier::Departed,
     client::span::Draws,
     exchange::table::ExchangeId,
@@ -59,6 +60,12 @@ pub(crate) struct Core {
     pub starting: Vec<ExchangeId>,
     /// Exchanges whose response the driver may relay from the end of the batch on.
     pub relayable: Vec<ExchangeId>,
+    /// Exchanges whose encoders hold something back, or have more to do.
+    pub coding: Vec<ExchangeId>,
+    /// Those that go on in the next batch.
+    pub paced: Vec<ExchangeId>,
+    pub coders: weir_coding::Pool,
+    pub cache: Cache,
     /// Clients whose tunnel the driver may relay from the end of the batch on.
     pub in_bulk: Vec<Conn>,
     /// Connections, of both kinds, with plaintext that is not encrypted yet, and streams with output that their carriers
@@ -74,6 +81,7 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
+        let cache = Cache::new(limits.cache_bytes);
         let mut pools = Pools::default();
         snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new()));
         pools.groups = Groups::of(&snapshot);
@@ -102,6 +110,10 @@ impl Core {
             opened: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
+            coding: Vec::new(),
+            paced: Vec::new(),
+            coders: weir_coding::Pool::default(),
+            cache,
             in_bulk: Vec::new(),
             unflushed: Vec::new(),
             departed: Vec::new(),

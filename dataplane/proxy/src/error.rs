@@ -61,6 +61,8 @@ pub enum Error {
     /// The same, and a connection of its own would lead to where the host is served.
     Misdirected,
     NoServer,
+    /// The server that the request is bound to is down, and no other one may get it.
+    BoundServerDown,
     /// A rule of an HTTP policy ends the client's connection.
     Denied {
         reset: bool,

@@ -81,9 +81,18 @@ pub struct Explanation {
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
-    pub servers: Vec<(Standing, u32)>,
+    pub servers: Vec<ServerTold>,
     /// By position.
     pub picked: Option<(usize, Picked)>,
+}
+
+/// A server of the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServerTold {
+    pub standing: Standing,
+    pub connections: u32,
+    /// Of its ratio; less than 100 while it comes up.
+    pub share_percent: u32,
 }
 
 impl Explanation {
@@ -370,10 +379,9 @@ fn tell_server(
             (pool, action)
         }
     };
-    if let Some(pool) = pool {
-        tell_pick(core, now, pool, (head, client), ruled.server, told);
-    }
+    let aborts = pool.is_some_and(|pool| tell_pick(core, now, pool, (head, client), ruled.server, told));
     if told.picked.is_none()
+        && !aborts
         && let Some(backup) = action.as_ref().and_then(FailAction::backup)
         && let Some(backup) = core.snapshot.pool(backup).cloned()
     {
@@ -383,6 +391,9 @@ fn tell_server(
     }
     if told.picked.is_some() {
         return Ok(());
+    }
+    if aborts {
+        return Err(Error::BoundServerDown.into());
     }
     let local = Local::from(Error::NoServer);
     Err(match (action, head) {
@@ -396,7 +407,7 @@ fn tell_server(
     })
 }
 
-/// Tells which server of a pool would get the request.
+/// Tells which server of a pool would get the request. True: none may, because the server that it is bound to is down.
 fn tell_pick(
     core: &mut Core,
     now: Time,
@@ -404,18 +415,28 @@ fn tell_pick(
     (head, client): (Option<&RequestHead<'_>>, SocketAddr),
     ruled: Option<u32>,
     told: &mut Explanation,
-) {
+) -> bool {
+    let mut aborts = false;
     let key = balance_key(&pool, head, client);
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
     if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
-        told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();
-        told.picked = preview.map(|preview| match preview {
-            Preview::Named(position) => (position, Picked::ByPersistence),
-            Preview::Picked(position, Reason::Algorithm) => (position, Picked::ByAlgorithm),
-            Preview::Picked(position, Reason::Trial) => (position, Picked::ForTrial),
-            Preview::Picked(position, Reason::Last) => (position, Picked::AsLast),
+        told.servers = servers
+            .map(|(at, server)| ServerTold {
+                standing: balancer.standing(at),
+                connections: balancer.connections(server.id),
+                share_percent: balancer.share(at),
+            })
+            .collect();
+        aborts = preview == Some(Preview::Nothing);
+        told.picked = preview.and_then(|preview| match preview {
+            Preview::Nothing => None,
+            Preview::Named(position) => Some((position, Picked::ByPersistence)),
+            Preview::Picked(position, Reason::Algorithm) => Some((position, Picked::ByAlgorithm)),
+            Preview::Picked(position, Reason::Trial) => Some((position, Picked::ForTrial)),
+            Preview::Picked(position, Reason::Last) => Some((position, Picked::AsLast)),
         });
     }
     told.pool = Some(pool);
+    aborts
 }

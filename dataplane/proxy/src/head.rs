@@ -98,6 +98,16 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: 
     })
 }
 
+/// A request that was written for a server, with lines of text besides.
+#[cold]
+pub(crate) fn with_lines<I: Io>(io: &mut I, written: &[u8], form: Form, lines: &[u8]) -> Result<Buf, Error> {
+    let (before, between, behind) = match form {
+        Form::Content => (written, write_trailers(io, lines)?, &b""[..]),
+        _ => (written.strip_suffix(LINE_END).ok_or(Error::Defect)?, Buf::from_vec(lines.to_vec()), LINE_END),
+    };
+    Ok(Buf::from_vec([before, &between, behind].concat()))
+}
+
 /// Path and query of a request that was written for a server.
 #[cold]
 pub(crate) fn target_of(written: &[u8], form: Form) -> Option<Vec<u8>> {

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod cache;
 mod call;
 mod carrier;
 mod client;

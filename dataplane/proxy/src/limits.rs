@@ -17,6 +17,8 @@ pub struct Limits {
     /// Memory for what peers have not taken yet and what the proxy has not read yet. From half of it on, the proxy
     /// reads less from servers. Beyond it, the proxy closes the clients that hold the memory.
     pub buffer_bytes: usize,
+    /// Memory for stored responses.
+    pub cache_bytes: usize,
     /// Work without progress for this long may be evicted like an idle connection.
     pub stuck: Duration,
     /// The proxy stops reading one side of an exchange when more than this is queued for the other. The input of one
@@ -58,6 +60,7 @@ impl Default for Limits {
             clients: 1 << 16,
             clients_beside_sessions: 1 << 16,
             buffer_bytes: 1 << 30,
+            cache_bytes: 64 << 20,
             stuck: Duration::from_secs(10),
             queued_bytes: 256 * 1024,
             queued_pieces: 64,

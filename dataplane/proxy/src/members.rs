@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use weir_balance::{Balancer, Sharing};
+use weir_balance::{Balancer, Bound, Sharing};
 use weir_snapshot::{Aim, FailAction, Pool, PoolGroup};
 use weir_wire::head::Fields;
 
@@ -69,12 +69,13 @@ impl Core {
 }
 
 impl Pools {
-    /// The pool of a group that has the server named by a cookie, if that server takes requests.
+    /// The pool of a group that has the server which a cookie or a header field names, if that server takes requests, or
+    /// no other one may.
     fn named_in(&self, now: Time, group: &PoolGroup, fields: &Fields<'_>) -> Option<Arc<Pool>> {
         let names = |pool: &&Arc<Pool>| {
             let named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(fields));
             let balancer = self.balancer(pool.id);
-            named.zip(balancer).is_some_and(|(named, balancer)| balancer.preview_of(now.nanos, named).is_some())
+            named.zip(balancer).is_some_and(|(named, balancer)| balancer.bound(now.nanos, named) != Bound::Another)
         };
         group.pools.iter().find(names).cloned()
     }
@@ -129,7 +130,7 @@ impl Pools {
 }
 
 fn sharing(group: &PoolGroup, peer: SocketAddr) -> Sharing {
-    if group.by_client_address { Sharing::Key(address_key(peer)) } else { Sharing::Turns }
+    if group.by_client_address { Sharing::Key(address_key(peer, group.address_bits)) } else { Sharing::Turns }
 }
 
 fn balancer_of(rows: &[Option<Row>], pool: u32) -> Option<&Balancer> {

@@ -6,11 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, Failure, HashKey, Reason};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason};
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
 use crate::{
+    error::Error,
     groups::Groups,
     io::{Conn, Time},
     limits::Limits,
@@ -70,8 +71,10 @@ pub(crate) struct Idle {
 /// The server that a request would get, by its position in the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Preview {
-    /// The client's cookie names it.
+    /// The request is bound to it.
     Named(usize),
+    /// The request is bound to a server that is down, and no other server may get it.
+    Nothing,
     Picked(usize, Reason),
 }
 
@@ -125,11 +128,14 @@ impl Pools {
         row.place(position)
     }
 
-    /// The same for the server that a cookie names, if it takes requests.
-    pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Option<Place> {
-        let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
-        let position = row.balancer.take(now.nanos, server)?;
-        row.place(position)
+    /// The same for the server that a request is bound to, if that takes it. Error: no other server may get it.
+    pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Result<Option<Place>, Error> {
+        let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return Ok(None) };
+        match row.balancer.take(now.nanos, server) {
+            Bound::Server(position) => Ok(row.place(position)),
+            Bound::Another => Ok(None),
+            Bound::Nothing => Err(Error::BoundServerDown),
+        }
     }
 
     /// What a request without earlier tries would get, and whether that is the server that a cookie names. Also the row's
@@ -142,10 +148,12 @@ impl Pools {
         named: Option<u32>,
     ) -> Option<(Option<Preview>, &Balancer)> {
         let row = self.rows.get_mut(pool.id as usize)?.as_mut().filter(|row| row.is_of(pool))?;
-        let named = named.and_then(|named| row.balancer.preview_of(now.nanos, named));
-        let picked = match named {
-            Some(position) => Some(Preview::Named(position)),
-            None => row.balancer.preview(now.nanos, key).map(|(position, reason)| Preview::Picked(position, reason)),
+        let picked = match named.map_or(Bound::Another, |named| row.balancer.bound(now.nanos, named)) {
+            Bound::Server(position) => Some(Preview::Named(position)),
+            Bound::Nothing => Some(Preview::Nothing),
+            Bound::Another => {
+                row.balancer.preview(now.nanos, key).map(|(position, reason)| Preview::Picked(position, reason))
+            }
         };
         Some((picked, &row.balancer))
     }
@@ -189,6 +197,22 @@ impl Pools {
             && let Some(row) = self.row(at.pool)
         {
             row.balancer.answered(at.server);
+        }
+    }
+
+    /// The response of this server has begun, so long after its request.
+    #[inline]
+    pub fn timed(&mut self, at: Place, nanos: u64, now: Time) {
+        if let Some(row) = self.row(at.pool).filter(|row| row.balancer.wants_times()) {
+            row.balancer.timed(at.server, nanos, now.nanos);
+        }
+    }
+
+    /// A response of this server, of so many bytes, is over.
+    #[inline]
+    pub fn sent(&mut self, at: Place, bytes: u64, now: Time) {
+        if let Some(row) = self.row(at.pool).filter(|row| row.balancer.wants_bytes()) {
+            row.balancer.sent(at.server, bytes, now.nanos);
         }
     }
 
@@ -450,21 +474,32 @@ pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: Soc
         return HashKey::default();
     }
     match (&pool.hash_input, head) {
-        (HashInput::Uri, Some(head)) => HashKey::of(head.target),
-        (HashInput::Header(name), Some(head)) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
+        (HashInput::Uri, Some(head)) => HashKey::of_both(head.host.unwrap_or_default(), head.path),
+        (HashInput::Header(name), Some(head)) => match head.fields.find(name.as_bytes()) {
+            Some(value) => HashKey::of(value),
+            None => address_key(peer, 128),
+        },
         (HashInput::SourceAddressAndPort, _) => {
             let mut address = [0; 18];
             address[..16].copy_from_slice(&octets(peer.ip()));
             address[16..].copy_from_slice(&peer.port().to_be_bytes());
             HashKey::of(&address)
         }
-        _ => address_key(peer),
+        (HashInput::SourceAddress(bits), _) => address_key(peer, *bits),
+        (HashInput::Uri | HashInput::Header(_), None) => address_key(peer, 128),
     }
 }
 
-/// The key of a client's address.
-pub(crate) fn address_key(peer: SocketAddr) -> HashKey {
-    HashKey::of(&octets(peer.ip()))
+/// The key of so many first bits of a client's address.
+pub(crate) fn address_key(peer: SocketAddr, bits: u8) -> HashKey {
+    let octets = octets(peer.ip());
+    if bits >= 128 {
+        return HashKey::of(&octets);
+    }
+    // What an address of IPv4 has in front says nothing.
+    let bits = if peer.ip().to_canonical().is_ipv4() { 96 + u32::from(bits.min(32)) } else { bits.into() };
+    let masked = u128::from_be_bytes(octets) & u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+    HashKey::of(&masked.to_be_bytes())
 }
 
 fn octets(address: IpAddr) -> [u8; 16] {

@@ -176,6 +176,12 @@ impl<'p> Edits<'p> {
         lines + text(&self.target) + text(&self.host) + text(&self.location) + cookies
     }
 
+    /// Adds the removal of a field.
+    pub fn also_remove(&mut self, edit: &'p Edit) {
+        debug_assert_eq!(edit.kind, EditKind::Remove);
+        self.changes.push(Change { edit: Cow::Borrowed(edit), value: None });
+    }
+
     pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
         let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields));
         self.changes.extend(edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) }));

@@ -10,6 +10,7 @@ use crate::{
     peer::{Deed, Desk, Ledger, Peer},
     rng::{BodyOf, body_of},
     server::{REQUEST_BODY, Style},
+    unpacked::{Unpacked, takes_gzip},
 };
 
 #[derive(Clone, Debug)]
@@ -97,6 +98,8 @@ struct Answer {
     id: Option<u64>,
     framing: Framing,
     body: BodyOf,
+    /// Of content that is compressed.
+    unpacked: Option<Unpacked>,
     ends_by_close: bool,
 }
 
@@ -235,7 +238,9 @@ impl Client {
         let Some(answer) = &mut self.answer else { return true };
         let whole = match self.reader.body(&mut answer.framing) {
             Ok((body, whole)) => {
-                if answer.id.is_some() && !answer.body.continues_with(body) {
+                let unpacked = answer.unpacked.as_mut().map(|unpacked| unpacked.unpack(body));
+                let body = unpacked.as_ref().map_or(Some(body), Option::as_deref);
+                if answer.id.is_some() && !body.is_some_and(|body| answer.body.continues_with(body)) {
                     desk.ledger.violation(&self.plan.name, format_args!("got a wrong body for {:?}", answer.id));
                 }
                 whole
@@ -299,11 +304,16 @@ impl Client {
         if status == 503 && self.plan.calm && self.plan.promises.reselect && request.is_repeatable() {
             desk.ledger.violation(&self.plan.name, format_args!("was turned away with request {id}"));
         }
+        let coding = head.field("Content-Encoding").map(str::as_bytes);
+        if coding.is_some() && (no_body || !takes_gzip(id)) {
+            desk.ledger.violation(&self.plan.name, format_args!("got gzip for {id}"));
+        }
         self.answer = Some(Answer {
             status,
             id: Some(id),
             framing: framing.unwrap_or(Framing::UntilClose),
             body: BodyOf::new(id),
+            unpacked: Unpacked::of(coding),
             ends_by_close: framing.is_none(),
         });
     }
@@ -312,7 +322,8 @@ impl Client {
         self.told_to_close |= head.says_close();
         self.pages.push(status);
         let framing = if head_only { Framing::Length(0) } else { head.framing().unwrap_or(Framing::Length(0)) };
-        self.answer = Some(Answer { status, id: None, framing, body: BodyOf::new(0), ends_by_close: false });
+        self.answer =
+            Some(Answer { status, id: None, framing, body: BodyOf::new(0), unpacked: None, ends_by_close: false });
     }
 
     fn send_held_body(&mut self, desk: &mut Desk<'_>) {
@@ -327,6 +338,9 @@ impl Client {
         let Some(index) = self.asked.pop_front() else { return };
         let request = &self.plan.requests[index];
         let expected = if request.has_no_response_body() { 0 } else { request.response_bytes };
+        if answer.unpacked.as_ref().is_some_and(|unpacked| !unpacked.is_whole) {
+            desk.ledger.violation(&self.plan.name, format_args!("got the end of {:?} amid gzip", answer.id));
+        }
         if answer.id.is_none() {
             desk.ledger.tally.refused += 1;
         } else if answer.body.len < expected && !self.plan.calm && request.style == Style::UntilClose {
@@ -334,7 +348,8 @@ impl Client {
             desk.ledger.tally.cut += 1;
         } else {
             desk.ledger.tally.answered += 1;
-            desk.ledger.hear(request.id, answer.status, answer.body.len);
+            let content_bytes = answer.unpacked.as_ref().map_or(answer.body.len, |unpacked| unpacked.coded_bytes);
+            desk.ledger.hear(request.id, answer.status, content_bytes);
             if answer.body.len != expected {
                 let name = &self.plan.name;
                 let got = answer.body.len;
@@ -458,6 +473,9 @@ impl Request {
                 head += "Transfer-Encoding: chunked\r\n";
                 body = chunked(&body_of(self.id ^ REQUEST_BODY, len), 1500);
             }
+        }
+        if takes_gzip(self.id) {
+            head += "Accept-Encoding: gzip\r\n";
         }
         if self.expect_continue {
             head += "Expect: 100-continue\r\n";

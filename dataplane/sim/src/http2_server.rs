@@ -76,7 +76,7 @@ impl Http2Server {
         let window = rng.pick(&[65_535, 1 << 20]);
         let config = Config { settings, window, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let connection = Connection::new(Role::Server, config, 0);
-        let leaves = rng.chance(30);
+        let leaves = rng.chance(30) && !temper.stays;
         let watch = Watch::new(watch::Peer::Server);
         Self { name, temper, calm, connection, watch, due: Vec::new(), requests: 0, leaves, deaf: false }
     }
@@ -194,13 +194,13 @@ impl Http2Server {
             desk.tell(&self.name, format_args!("has a fault on stream {stream}: {fault:?}"));
         }
         let (id_text, len_text) = (id.to_string(), len.to_string());
-        let x_id = ("x-id", id_text.as_str());
+        let (x_id, text) = (("x-id", id_text.as_str()), ("content-type", "text/plain"));
         let (status, fields, has_body) = match style {
-            Style::Chunked | Style::UntilClose | Style::Trailers => (200, vec![x_id], true),
+            Style::Chunked | Style::UntilClose | Style::Trailers => (200, vec![x_id, text], true),
             Style::NoContent => (204, vec![x_id], false),
             Style::NotModified => (304, vec![x_id, ("content-length", &len_text)], false),
             Style::Length | Style::Interim | Style::Early | Style::Hang => {
-                (200, vec![x_id, ("content-length", &len_text)], true)
+                (200, vec![x_id, text, ("content-length", &len_text)], true)
             }
         };
         let may_be_busy = status == 200 && style != Style::Interim && fault.is_none();
@@ -241,7 +241,8 @@ impl Http2Server {
             Some(Fault::CloseHalfway) => (half, End::Close),
             Some(Fault::Surplus) => ([&body[..], b"wrong"].concat(), End::Stream),
         };
-        let surplus_fits = fault == Some(Fault::Surplus) && (fields.len() < 2 || !has_body || head_only);
+        let has_length = fields.iter().any(|(name, _)| *name == "content-length");
+        let surplus_fits = fault == Some(Fault::Surplus) && (!has_length || !has_body || head_only);
         if surplus_fits {
             // Nothing would tell the surplus from the body.
             self.connection.end(stream, Code::InternalError);

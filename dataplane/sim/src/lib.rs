@@ -30,6 +30,7 @@ mod sealed;
 mod server;
 mod stream;
 mod times;
+mod unpacked;
 mod watch;
 mod world;
 

@@ -120,6 +120,9 @@ impl Scenario {
         let promises =
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         refuse(rng.clone(), calm, &mut servers);
+        compress(rng.clone(), &mut plan);
+        cache(rng.clone(), &mut plan);
+        measure(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -140,6 +143,10 @@ impl Scenario {
         group(rng.clone(), &mut plan, &mut changes);
         let servers_wait = rng.chance(50);
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
+        if calm && http2 && !crowd.is_empty() {
+            // Where memory is short, little of a body is kept, so that its request cannot follow when a server leaves.
+            servers.iter_mut().for_each(|server| server.temper.stays = true);
+        }
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let mut streams: Vec<_> = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
@@ -260,6 +267,59 @@ fn refuse(mut rng: Rng, calm: bool, servers: &mut [ServerPlan]) {
     }
 }
 
+/// Has the responses of some scenarios compressed. Draws from `rng` disturb nothing else.
+fn compress(mut rng: Rng, plan: &mut api::Plan) {
+    if !rng.chance(40) {
+        return;
+    }
+    let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
+    http.for_each(|http| {
+        http.compression = Some(api::Compression {
+            content_types: vec!["text/plain".into()],
+            min_bytes: rng.pick(&[0, 100]),
+            level_normal: rng.between(1, 9) as u32,
+            level_aggressive: 1,
+            remove_accept_encoding: rng.chance(50),
+            ..Default::default()
+        });
+    });
+}
+
+/// Has the responses of some scenarios stored. Draws from `rng` disturb nothing else.
+fn cache(mut rng: Rng, plan: &mut api::Plan) {
+    // Not in the same as compression: in any combination.
+    rng.next();
+    if !rng.chance(40) {
+        return;
+    }
+    let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
+    http.for_each(|http| {
+        http.cache = Some(api::Cache {
+            max_bytes: rng.pick(&[1000, 1 << 20]),
+            default_expire_s: 600,
+            aggressive: true,
+            age_field: true,
+            date_field: rng.chance(50),
+            ..Default::default()
+        });
+    });
+}
+
+/// Has some pools draw their servers, or look at times and bytes of answers. Draws from `rng` disturb nothing else.
+fn measure(mut rng: Rng, plan: &mut api::Plan) {
+    let algorithms = [
+        api::Algorithm::Random,
+        api::Algorithm::FastestResponse,
+        api::Algorithm::LeastLoad,
+        api::Algorithm::FewestServers,
+    ];
+    if rng.chance(40) {
+        let (algorithm, slow_ms) = (rng.pick(&algorithms), rng.pick(&[0, 5]));
+        plan.pools.iter_mut().for_each(|pool| (pool.algorithm, pool.slow_ms) = (algorithm.into(), slow_ms));
+    }
+    plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
+}
+
 fn server_address(n: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
 }
@@ -276,6 +336,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
             idle_time,
             think_time_us,
             refuse_percent: 0,
+            stays: false,
             busy_percent: 0,
         };
     }
@@ -285,6 +346,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
         faults,
         fault_percent,
         refuse_percent: fault_percent / 2,
+        stays: false,
         busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),

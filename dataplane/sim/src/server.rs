@@ -98,6 +98,8 @@ pub struct Temper {
     pub fault_percent: u64,
     /// How often a server of HTTP/2 says that it has not looked at a request, in percent of requests.
     pub refuse_percent: u64,
+    /// It leaves no connection of HTTP/2 behind some requests, as it may otherwise.
+    pub stays: bool,
     /// How often it answers that it is busy, in percent of requests.
     pub busy_percent: u64,
     /// Closes its connections after this many requests, or when idle for a while.
@@ -413,7 +415,8 @@ fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>
         _ => "",
     };
     let connection = if closes { "Connection: close\r\n" } else { "Keep-Alive: timeout=5\r\n" };
-    let head = format!("{interim}HTTP/1.1 {status}\r\nX-Id: {id}\r\n{framing}{connection}\r\n").into_bytes();
+    let fields = format!("X-Id: {id}\r\nContent-Type: text/plain\r\n{framing}{connection}");
+    let head = format!("{interim}HTTP/1.1 {status}\r\n{fields}\r\n").into_bytes();
     let body = if request.word(0) == "HEAD" { vec![] } else { body };
     (head, body, closes)
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use weir_proxy::{
     Limits, Proxy,
-    io::{Event, Handler, Time},
+    io::{Event, Handler, Io, Time},
 };
 use weir_snapshot::{Change as PlanChange, Snapshot, Worker};
 use weir_tls::{
@@ -167,10 +167,12 @@ impl World {
     fn run(&mut self) {
         let mut batch: Vec<Event> = Vec::new();
         for _ in 0..STEPS_MAX {
-            let Some(next) = self.network.next_at() else { return };
+            // As the real driver, which does not wait then.
+            let at_once = self.proxy.has_more_to_do().then(|| self.network.now());
+            let Some(next) = at_once.or(self.network.next_at()) else { return };
             let until = next + Duration::from_micros(self.rng.pick(&[0, 0, 20, 200]));
             self.gather(until, &mut batch);
-            if !batch.is_empty() {
+            if !batch.is_empty() || self.proxy.has_more_to_do() {
                 self.tell_batch(&batch);
                 self.proxy.handle(&mut self.network, &mut batch);
             }

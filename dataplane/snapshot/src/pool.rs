@@ -8,8 +8,8 @@ use std::{
 
 use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
-use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
-use weir_policy::{Persistence, PersistenceSettings};
+use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown};
+use weir_policy::{Named, Persistence, PersistenceSettings};
 use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
@@ -26,6 +26,10 @@ pub const STREAMS_MAX: u32 = 100;
 
 /// The ALPN protocols that servers may choose between.
 const PROTOCOLS: &[&str] = &["h2", "http/1.1"];
+
+/// Of the longer addresses.
+const ADDRESS_BITS: u8 = 128;
+const NANOS_PER_MS: u64 = 1_000_000;
 
 const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
@@ -113,7 +117,8 @@ pub struct Server {
 /// The input of the hash, for [`weir_balance::Algorithm::ConsistentHash`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HashInput {
-    SourceAddress,
+    /// So many first bits of it.
+    SourceAddress(u8),
     SourceAddressAndPort,
     Uri,
     /// The header field of this name.
@@ -174,6 +179,7 @@ impl PoolReader<'_> {
         let hash_input = hash_input(source, subject, findings);
         let fail_action = FailAction::of_pool(source, subject, findings);
         let servers = self.servers(source, before.map(|kept| kept.object.as_ref()), findings);
+        let ties = ties(source, subject, findings);
         let persistence = persistence(source, &servers, subject, findings);
         let reselect = source.reselect.as_ref().and_then(|source| Reselect::read(source, subject, findings));
         let not_errors = analytics::statuses(subject, &source.not_errors, findings);
@@ -193,6 +199,9 @@ impl PoolReader<'_> {
                 monitored: source.monitored,
                 watches: source.inline_health,
                 offset: self.offset,
+                ramp_ns: u64::from(source.ramp_ms) * NANOS_PER_MS,
+                slow_ns: u64::from(source.slow_ms) * NANOS_PER_MS,
+                ties: ties?,
             },
             hash_input: hash_input?,
             timeouts: timeouts(source),
@@ -249,10 +258,13 @@ impl PoolReader<'_> {
 
     /// The balancer counts requests. Where a connection carries many of them, the limit of connections is the proxy's.
     fn specs(&self, source: &v1::Pool, servers: &[Server]) -> Vec<ServerSpec> {
-        let is_shared = source.http2.is_some();
+        let (is_shared, hashes_addresses) = (source.http2.is_some(), source.hash_addresses);
         let spec = |(server, source): (&Server, &v1::Server)| ServerSpec {
             id: server.id,
-            key: HashKey::of(server.name.as_bytes()),
+            key: match hashes_addresses {
+                true => HashKey::of(source.address.as_bytes()),
+                false => HashKey::of(server.name.as_bytes()),
+            },
             ratio: source.ratio,
             enabled: source.enabled,
             max_connections: if is_shared { 0 } else { self.share(source.max_connections) },
@@ -330,6 +342,16 @@ fn persistence(
     pool: Subject<'_>,
     findings: &mut Findings,
 ) -> Option<Persistence> {
+    if !source.persistence_header.is_empty() {
+        let values =
+            servers.iter().zip(&source.servers).map(|(server, source)| (server.id, source.header_value.as_str()));
+        let compiled = Persistence::by_field(&source.persistence_header, values);
+        if compiled.is_none() {
+            let message = format!("{:?} is not the name of a header field", source.persistence_header);
+            findings.error(pool, "application_persistence_profile_ref", message);
+        }
+        return compiled;
+    }
     let wanted = source.persistence.as_ref()?;
     let settings = PersistenceSettings {
         cookie_name: wanted.cookie_name.clone(),
@@ -337,8 +359,12 @@ fn persistence(
         http_only: wanted.http_only,
         max_age_s: wanted.max_age_s,
     };
-    let tokens = servers.iter().zip(&source.servers).map(|(server, source)| (server.id, source.token.as_str()));
-    let compiled = Persistence::compile(&settings, tokens);
+    let named = servers.iter().zip(&source.servers).map(|(server, source)| Named {
+        server: server.id,
+        token: &source.token,
+        others: &source.other_tokens,
+    });
+    let compiled = Persistence::compile(&settings, named);
     if compiled.is_none() {
         let message = format!("cannot set a cookie {:?}; choose a name of letters and digits", settings.cookie_name);
         findings.error(pool, "application_persistence_profile_ref", message);
@@ -346,11 +372,34 @@ fn persistence(
     compiled
 }
 
+/// Of an address, which may be of IPv4 or IPv6.
+pub(crate) fn bits(wanted: Option<u32>) -> u8 {
+    wanted.map_or(ADDRESS_BITS, |bits| bits.min(ADDRESS_BITS.into()) as u8)
+}
+
+fn ties(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Ties> {
+    let when_down = match v1::WhenServerDown::try_from(source.when_down) {
+        Ok(v1::WhenServerDown::Another) => WhenDown::Another,
+        Ok(v1::WhenServerDown::Abort) => WhenDown::Abort,
+        Ok(v1::WhenServerDown::Continue) => WhenDown::Continue,
+        Err(_) => {
+            let message = "server_hm_down_recovery is unknown to this engine; upgrade the engine";
+            findings.error(pool, "application_persistence_profile_ref", message);
+            return None;
+        }
+    };
+    Some(Ties { when_down, keeps_disabled: source.keeps_disabled })
+}
+
 fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Algorithm> {
     match v1::Algorithm::try_from(source.algorithm) {
         Ok(v1::Algorithm::LeastConnections) => Some(Algorithm::LeastConnections),
         Ok(v1::Algorithm::RoundRobin) => Some(Algorithm::RoundRobin),
         Ok(v1::Algorithm::ConsistentHash) => Some(Algorithm::ConsistentHash),
+        Ok(v1::Algorithm::Random) => Some(Algorithm::Random),
+        Ok(v1::Algorithm::FastestResponse) => Some(Algorithm::FastestResponse),
+        Ok(v1::Algorithm::LeastLoad) => Some(Algorithm::LeastLoad),
+        Ok(v1::Algorithm::FewestServers) => Some(Algorithm::FewestServers),
         Err(_) => {
             findings.error(pool, "lb_algorithm", "is unknown to this engine; upgrade the engine");
             None
@@ -360,7 +409,7 @@ fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> O
 
 fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<HashInput> {
     match v1::HashInput::try_from(source.hash_input) {
-        Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress),
+        Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress(bits(source.hashed_bits))),
         Ok(v1::HashInput::SourceAddressAndPort) => Some(HashInput::SourceAddressAndPort),
         Ok(v1::HashInput::Uri) => Some(HashInput::Uri),
         Ok(v1::HashInput::Header) if weir_wire::head::is_token(source.hash_header.as_bytes()) => {

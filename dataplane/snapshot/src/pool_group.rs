@@ -10,7 +10,7 @@ use crate::{
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Kept, Objects},
-    pool::KeptPool,
+    pool::{self, KeptPool},
 };
 
 const RATIO_MAX: u32 = 1000;
@@ -26,6 +26,8 @@ pub struct PoolGroup {
     pub balance: GroupSpec,
     /// The address of a client decides between the pools of a priority, not their turns.
     pub by_client_address: bool,
+    /// So many first bits of it.
+    pub address_bits: u8,
     /// `None`: that of the pool counts.
     pub fail_action: Option<FailAction>,
 }
@@ -101,6 +103,7 @@ impl GroupReader<'_> {
             pools,
             balance: GroupSpec { members: specs, min_servers: source.min_servers.max(1) as usize, offset: self.offset },
             by_client_address: source.by_client_address,
+            address_bits: pool::bits(source.address_bits),
             fail_action,
         };
         Some(Kept { source: source.clone(), object: Arc::new(object) })

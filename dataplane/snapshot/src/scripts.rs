@@ -8,7 +8,10 @@ use weir_script::{Event, Script, ScriptSet};
 use crate::{
     Pool, PoolGroup, Server,
     finding::{Findings, Subject},
+    kept::Objects,
     policies::Groups,
+    pool::KeptPool,
+    pool_group::KeptGroup,
 };
 
 /// A set, and what it was made from.
@@ -102,6 +105,63 @@ pub(crate) struct Destinations {
 pub(crate) struct ScriptParts {
     pub sets: Vec<Arc<ScriptSet>>,
     pub destinations: Vec<Destinations>,
+}
+
+/// Reads which scripts a virtual service has.
+pub(crate) struct ScriptReader<'s> {
+    pub sets: &'s Objects<KeptScriptSet>,
+    pub pools: &'s Objects<Arc<KeptPool>>,
+    pub pool_groups: &'s Objects<KeptGroup>,
+}
+
+impl ScriptReader<'_> {
+    /// `None`: one of them cannot be used.
+    pub fn read(
+        &self,
+        service: Subject<'_>,
+        source: &v1::VirtualService,
+        findings: &mut Findings,
+    ) -> Option<ScriptParts> {
+        let mut parts = ScriptParts::default();
+        if source.http.is_none() && !source.script_set_uuids.is_empty() {
+            let message = "have scripts for HTTP, which this virtual service does not use";
+            findings.error(service, "vs_datascripts", message);
+            return None;
+        }
+        for (at, uuid) in source.script_set_uuids.iter().enumerate() {
+            let mut lacks = |kind: &str, uuid: &str| {
+                let field = format!("vs_datascripts[{at}].vs_datascript_set_ref");
+                findings.error(service, field, format!("there is no {kind} {uuid}"));
+            };
+            let Some(set) = self.sets.find(uuid) else {
+                lacks("set of DataScripts", uuid);
+                return None;
+            };
+            let set = set?;
+            let mut destinations = Destinations::default();
+            for named in &set.source.pools {
+                match self.pools.find(&named.uuid) {
+                    Some(pool) => destinations.pools.push(pool?.object.clone()),
+                    None => {
+                        lacks("pool", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            for named in &set.source.pool_groups {
+                match self.pool_groups.find(&named.uuid) {
+                    Some(group) => destinations.groups.push(group?.object.clone()),
+                    None => {
+                        lacks("pool group", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            parts.sets.push(set.object.clone());
+            parts.destinations.push(destinations);
+        }
+        Some(parts)
+    }
 }
 
 impl ScriptParts {

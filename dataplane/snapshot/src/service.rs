@@ -15,9 +15,10 @@ use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Aim, Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies, Subnet,
-    Worker, address, analytics,
+    Aim, Analytics, Content, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies,
+    Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
+    content,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     gate,
@@ -31,7 +32,7 @@ use crate::{
     pool_group::KeptGroup,
     pool_rules::{self, PoolRuleReader},
     role::{self, Wish},
-    scripts::{Destinations, KeptScriptSet, ScriptParts, ServiceScripts},
+    scripts::{KeptScriptSet, ScriptParts, ScriptReader, ServiceScripts},
     tls::{self, KeptTls, Wanted},
     tokens,
     transport::TransportAddress,
@@ -67,7 +68,10 @@ pub struct VirtualService {
     pub policies: Option<Box<ServicePolicies>>,
     /// `None`: no scripts run for its requests.
     pub scripts: Option<Box<ServiceScripts>>,
-    /// It has policies, scripts, a group or rules for pools: not all its requests go to the same pool unchanged.
+    /// `None`: the content of its responses passes as it is.
+    pub content: Option<Box<Content>>,
+    /// It has policies, scripts, a group, rules for pools or content: not all its requests go to the same pool unchanged, or
+    /// something is done to responses.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -236,7 +240,8 @@ impl ServiceReader<'_> {
         let identity = identity::read(subject, source, self.pki_profiles, findings);
         let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
         let policies = self.policies(source, identity, findings);
-        let scripts = self.scripts(source, findings);
+        let of_scripts = ScriptReader { sets: self.script_sets, pools: self.pools, pool_groups: self.pool_groups };
+        let scripts = of_scripts.read(subject, source, findings);
         let network = self.network_policy(source, findings);
         let pool_rules = PoolRuleReader {
             pools: self.pools,
@@ -268,6 +273,7 @@ impl ServiceReader<'_> {
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
+        let content = content::read(subject, source, &self.worker.invalidations, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;
@@ -288,12 +294,17 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
-            is_steered: policies.is_some() || scripts.is_some() || group.is_some() || pool_rules.is_some(),
-            scripts,
+            is_steered: policies.is_some()
+                || scripts.is_some()
+                || group.is_some()
+                || pool_rules.is_some()
+                || content.as_ref().is_some_and(Option::is_some),
             group,
             pool_rules,
             error_pages,
             policies,
+            scripts,
+            content: content?.map(Box::new),
             gate: Gate::of(gate?, network, || self.tally(source)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
@@ -409,49 +420,6 @@ impl ServiceReader<'_> {
                     return None;
                 };
                 destinations.push(found?);
-            }
-            parts.sets.push(set.object.clone());
-            parts.destinations.push(destinations);
-        }
-        Some(parts)
-    }
-
-    /// `None`: one of them cannot be used.
-    fn scripts(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<ScriptParts> {
-        let mut parts = ScriptParts::default();
-        if source.http.is_none() && !source.script_set_uuids.is_empty() {
-            let message = "have scripts for HTTP, which this virtual service does not use";
-            findings.error(subject(source), "vs_datascripts", message);
-            return None;
-        }
-        for (at, uuid) in source.script_set_uuids.iter().enumerate() {
-            let mut lacks = |kind: &str, uuid: &str| {
-                let field = format!("vs_datascripts[{at}].vs_datascript_set_ref");
-                findings.error(subject(source), field, format!("there is no {kind} {uuid}"));
-            };
-            let Some(set) = self.script_sets.find(uuid) else {
-                lacks("set of DataScripts", uuid);
-                return None;
-            };
-            let set = set?;
-            let mut destinations = Destinations::default();
-            for named in &set.source.pools {
-                match self.pools.find(&named.uuid) {
-                    Some(pool) => destinations.pools.push(pool?.object.clone()),
-                    None => {
-                        lacks("pool", &named.uuid);
-                        return None;
-                    }
-                }
-            }
-            for named in &set.source.pool_groups {
-                match self.pool_groups.find(&named.uuid) {
-                    Some(group) => destinations.groups.push(group?.object.clone()),
-                    None => {
-                        lacks("pool group", &named.uuid);
-                        return None;
-                    }
-                }
             }
             parts.sets.push(set.object.clone());
             parts.destinations.push(destinations);

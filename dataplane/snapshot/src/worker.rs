@@ -1,5 +1,8 @@
 //! The worker that a snapshot is built for.
 
+use std::sync::Arc;
+
+use weir_cache::Invalidations;
 use weir_rate::Tallies;
 
 #[derive(Debug)]
@@ -11,6 +14,8 @@ pub struct Worker {
     pub offset: u32,
     /// What limits of rates have counted, for all workers together.
     pub tallies: Tallies,
+    /// Which stored responses hold no more, for all workers together.
+    pub invalidations: Arc<Invalidations>,
 }
 
 impl Worker {
@@ -19,11 +24,13 @@ impl Worker {
         let tallies = Tallies::new(seed);
         // Servers show the offset by who begins with which of them, so it tells nothing of the rest of the seed.
         let offset = (seed >> 32) as u32;
+        let invalidations = Arc::new(Invalidations::default());
         let worker = |index| Self {
             provider: weir_tls::Provider::new(),
             workers,
             offset: offset.wrapping_add(index),
             tallies: tallies.clone(),
+            invalidations: invalidations.clone(),
         };
         (0..workers).map(worker).collect()
     }

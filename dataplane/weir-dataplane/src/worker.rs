@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{Arc, mpsc},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use weir_control::{Answer, Counted, Inbox, Order, States, WorkerCounters, explaining, log};
@@ -82,7 +82,10 @@ impl<D: Driver> Worker<D> {
     /// Runs until the process ends.
     pub fn run(mut self) -> io::Result<()> {
         loop {
-            let due = self.proxy.datagrams_due().map(|due| due.since(self.driver.now()));
+            let due = match self.proxy.has_more_to_do() {
+                true => Some(Duration::ZERO),
+                false => self.proxy.datagrams_due().map(|due| due.since(self.driver.now())),
+            };
             let interrupted = self.driver.poll(due, &mut self.events)?;
             let ready = Instant::now();
             if interrupted {

@@ -1,6 +1,9 @@
 //! What would be picked now, and why not others. Nothing that a later choice depends on changes.
 
-use crate::{Algorithm, Balancer, HashKey, balancer::Server};
+use crate::{
+    Balancer, HashKey,
+    balancer::{Server, Way},
+};
 
 /// What speaks against a server, or nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,24 +28,25 @@ pub enum Reason {
 impl Balancer {
     /// What [`pick`](Self::pick) would return for a request that was tried nowhere.
     pub fn preview(&mut self, now_ns: u64, key: HashKey) -> Option<(usize, Reason)> {
-        let by_algorithm = match self.algorithm {
-            Algorithm::ConsistentHash => self.next_on_ring(now_ns, key, &[]),
-            Algorithm::RoundRobin | Algorithm::LeastConnections => {
-                let trial_is_due = self.next_trial_ns <= now_ns && !self.needs_all;
-                let trial = if trial_is_due { self.due_for_trial(now_ns, &[]) } else { None };
-                trial.or_else(|| self.order.first().map(|first| first.position as usize))
+        if self.next_step_ns <= now_ns {
+            self.step(now_ns);
+        }
+        let way = self.algorithm.way();
+        let trial_is_due = way != Way::Ring && self.next_trial_ns <= now_ns && !self.needs_all;
+        let trial = if trial_is_due { self.due_for_trial(now_ns, &[]) } else { None };
+        let by_algorithm = trial.or_else(|| match way {
+            Way::Order => self.order.first().map(|first| first.position as usize),
+            Way::Ring => self.next_on_ring(now_ns, key, &[]),
+            Way::Lots => {
+                self.renew_lots();
+                self.drawn(now_ns, &[], &mut self.numbers.clone())
             }
-        };
+        });
         let of = |position: usize| match self.servers[position].health.is_suspect() && !self.needs_all {
             true => (position, Reason::Trial),
             false => (position, Reason::Algorithm),
         };
         by_algorithm.map(of).or_else(|| self.next_suspect(&[]).map(|position| (position, Reason::Last)))
-    }
-
-    /// What [`take`](Self::take) would return.
-    pub fn preview_of(&self, now_ns: u64, id: u32) -> Option<usize> {
-        self.position(id).filter(|position| self.would_take(*position, now_ns))
     }
 
     pub fn standing(&self, position: usize) -> Standing {

@@ -14,7 +14,7 @@ use weir_wire::{
 use crate::{
     client::{
         Client, Stage,
-        intake::{Next, Received},
+        intake::{Next, Received, Shared},
         span::{span_of, traced},
     },
     core::Core,
@@ -89,12 +89,14 @@ impl Client {
                             io,
                             self,
                             self.connection.conn(),
-                            (
-                                core.date.line(),
-                                (&mut core.rules, &mut core.scripts),
-                                &mut core.pools,
-                                &mut core.verified,
-                            ),
+                            Shared {
+                                date: core.date.line(),
+                                rules: &mut core.rules,
+                                scripts: &mut core.scripts,
+                                pools: &mut core.pools,
+                                snapshot: &core.snapshot,
+                                verified: &mut core.verified,
+                            },
                             exchanges,
                         ),
                         request.len,

@@ -17,7 +17,7 @@ use crate::{
     carrier::{Carrier, millis},
     client::{
         Client, Stage,
-        intake::{Next, Received},
+        intake::{Next, Received, Shared},
         span::{span_of, traced},
     },
     core::Core,
@@ -160,13 +160,15 @@ impl Client {
             websocket: websocket.as_ref(),
             trace: trace.as_ref(),
         };
-        let next = received.take(
-            io,
-            self,
-            conn,
-            (core.date.line(), (&mut core.rules, &mut core.scripts), &mut core.pools, &mut core.verified),
-            exchanges,
-        );
+        let shared = Shared {
+            date: core.date.line(),
+            rules: &mut core.rules,
+            scripts: &mut core.scripts,
+            pools: &mut core.pools,
+            snapshot: &core.snapshot,
+            verified: &mut core.verified,
+        };
+        let next = received.take(io, self, conn, shared, exchanges);
         if !core.scripts.said.is_empty() {
             core.note_said(self.noted);
         }

@@ -6,7 +6,7 @@ use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_script::Ending;
-use weir_snapshot::{Identity, Pool, VirtualService};
+use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
@@ -68,6 +68,17 @@ impl Next {
     }
 }
 
+/// What requests are taken with, of the worker.
+pub(super) struct Shared<'w> {
+    /// The field line of [`Date`](weir_policy::Date).
+    pub date: &'w [u8],
+    pub rules: &'w mut Scratch,
+    pub scripts: &'w mut Scripting,
+    pub pools: &'w mut Pools,
+    pub snapshot: &'w Snapshot,
+    pub verified: &'w mut Verified,
+}
+
 /// A request, and what its connection says besides the head.
 pub(super) struct Received<'r> {
     /// What the request is for.
@@ -92,14 +103,14 @@ pub(super) struct Received<'r> {
 }
 
 impl Received<'_> {
-    /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    /// `conn` is the client's connection, or its stream.
     #[inline]
     pub fn take<I: Io>(
         self,
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch, pools, verified): (&[u8], (&mut Scratch, &mut Scripting), &mut Pools, &mut Verified),
+        shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -107,8 +118,8 @@ impl Received<'_> {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
         match self.service.is_steered {
-            false => self.go_on(io, (client, conn), date, exchanges, None),
-            true => self.take_steered(io, client, conn, (scratch, pools, date, verified), exchanges),
+            false => self.go_on(io, (client, conn), shared.date, exchanges, None),
+            true => self.take_steered(io, client, conn, shared, exchanges),
         }
     }
 
@@ -120,14 +131,10 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        ((scratch, scripting), pools, date, verified): (
-            (&mut Scratch, &mut Scripting),
-            &mut Pools,
-            &[u8],
-            &mut Verified,
-        ),
+        shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
+        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified } = shared;
         let service = self.service;
         let (mut ruled, mut reported) = (Ruled::default(), false);
         if let Some(policies) = service.policies.as_deref() {
@@ -176,10 +183,14 @@ impl Received<'_> {
         {
             ruled.send_to(to);
         }
-        let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
-        if !ruled.choose(service, pick) {
-            return Next::refused(Error::NoServer, self.head);
+        if let Some(content) = service.content.as_deref()
+            && !matches!(self.to_client, Target::Call)
+            && self.websocket.is_none()
+        {
+            ruled.look_at_content(content, self.head, client);
         }
+        let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
+        ruled.choose(service, snapshot, pick);
         match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
@@ -259,7 +270,7 @@ impl Received<'_> {
         }
         let pool = match &ruled {
             None => service.pool.as_deref(),
-            Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
+            Some(ruled) => ruled.pool(service),
         };
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
@@ -302,6 +313,9 @@ impl Received<'_> {
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
+        }
+        if edits.is_some_and(|edits| edits.target().is_some()) {
+            exchange.keep_target(head.path);
         }
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);

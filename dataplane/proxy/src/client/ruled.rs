@@ -2,19 +2,22 @@
 
 use std::{mem, sync::Arc};
 
+use weir_cache::Key;
+use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
-use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
+use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
-    head::{HeadSink, RequestHead, Version},
+    head::{HeadSink, Method, RequestHead, Version},
     x509::Says,
 };
 
 use crate::{
+    cache::role::What,
     call,
     client::{Client, answer::Answer},
     error::Error,
@@ -81,10 +84,16 @@ pub(super) struct Ruled<'p> {
     pub pool: Option<Arc<Pool>>,
     /// Where the request finds another pool.
     within: Within,
+    /// The pool is the backup of a group without pools.
+    at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
     failing: Vec<Counted>,
     pub certificate: Option<Arc<ClientCertificate>>,
+    /// `None`: its response is not compressed.
+    compressed: Option<Wanted>,
+    /// `None`: the cache has nothing to do with it.
+    caching: Option<What>,
     /// What scripts of later events see.
     seen: Option<Box<Seen>>,
 }
@@ -105,11 +114,44 @@ impl<'p> Ruled<'p> {
             edits: (!edits.is_empty()).then_some(edits),
             pool,
             within,
+            at_backup: false,
             server,
             due,
             failing,
             certificate,
             seen: None,
+            compressed: None,
+            caching: None,
+        }
+    }
+
+    /// Has the response compressed, stored, or given from what is stored, where that is possible.
+    pub fn look_at_content(&mut self, content: &'p Content, head: &RequestHead<'_>, client: &Client) {
+        let mut hides_accept_encoding = false;
+        if let Some(compression) = &content.compression {
+            self.compressed = Some(compression.wanted(head, client.peer.ip()));
+            if let Some(edit) = compression.edit() {
+                hides_accept_encoding = true;
+                self.edits.get_or_insert_default().also_remove(edit);
+            }
+        }
+        let edits = self.edits.as_ref();
+        let host = edits.and_then(Edits::host).or(head.host);
+        // Scripts may keep something of a response from its client, and would not see a stored one.
+        let cached = content.cached.as_ref().filter(|_| self.seen.is_none());
+        if let (Some(cached), Some(host)) = (cached, host) {
+            let scheme: &[u8] = if client.facts.is_tls() { b"https" } else { b"http" };
+            // Where a rule chooses the pool, the same path is another resource.
+            let pool = self.pool.as_ref().map_or(&b""[..], |pool| pool.uuid.as_bytes());
+            let within = [cached.tag.as_bytes(), pool, b" ", scheme].concat();
+            let target = edits.and_then(Edits::target).unwrap_or(head.path);
+            let key = || Key::of(&within, host, target);
+            self.caching = match head.method {
+                Method::Get | Method::Head => weir_cache::Asked::of(&cached.profile, head, key, hides_accept_encoding)
+                    .map(|asked| What::Asks(Box::new(asked))),
+                Method::Options | Method::Trace => None,
+                _ => Some(What::Changes(key())),
+            };
         }
     }
 
@@ -132,8 +174,13 @@ impl<'p> Ruled<'p> {
         self.seen = seen;
     }
 
-    /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
-    pub fn choose(&mut self, service: &VirtualService, pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>) -> bool {
+    /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
+    pub fn choose(
+        &mut self,
+        service: &VirtualService,
+        snapshot: &Snapshot,
+        pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>,
+    ) {
         let group = match &self.within {
             Within::Service => service.group.as_deref(),
             Within::Pool => None,
@@ -141,8 +188,21 @@ impl<'p> Ruled<'p> {
         };
         if let Some(group) = group {
             self.pool = pick(group);
+            if self.pool.is_none()
+                && let Some(backup) = group.fail_action.as_ref().and_then(FailAction::backup)
+            {
+                self.pool = snapshot.pool(backup).cloned();
+                self.at_backup = self.pool.is_some();
+            }
         }
-        self.pool.is_some() || !matches!(self.within, Within::Group(_))
+    }
+
+    /// The pool that the request is written for. `None`: it is for a group without pools, or the service has none.
+    pub fn pool<'r>(&'r self, service: &'r VirtualService) -> Option<&'r Pool> {
+        match self.within {
+            Within::Group(_) => self.pool.as_deref(),
+            Within::Service | Within::Pool => self.pool.as_deref().or(service.pool.as_deref()),
+        }
     }
 
     pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
@@ -155,6 +215,15 @@ impl<'p> Ruled<'p> {
         }
         if let Some(seen) = self.seen.take() {
             exchange.keep_seen(seen);
+        }
+        if let Some(wanted) = self.compressed {
+            exchange.compress_response(wanted);
+        }
+        if let Some(what) = self.caching.take() {
+            exchange.cache(what);
+        }
+        if self.at_backup {
+            exchange.begin_at_backup();
         }
         if !self.failing.is_empty() {
             exchange.count_if_failing(mem::take(&mut self.failing));

@@ -19,6 +19,12 @@ impl Exchange {
         }
     }
 
+    /// Whether a rule has chosen a group for it. The group may have no pools.
+    #[inline]
+    pub fn is_for_group(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| matches!(aside.elsewhere.within, Within::Group(_)))
+    }
+
     pub fn stay_within(&mut self, within: Within) {
         self.aside().elsewhere.within = within;
     }
@@ -27,6 +33,11 @@ impl Exchange {
     pub fn pools_left(&self) -> Vec<u32> {
         let left = self.aside.as_ref().map_or(&[][..], |aside| &aside.elsewhere.left);
         left.iter().copied().chain(self.pool().map(|pool| pool.id)).collect()
+    }
+
+    /// Its pool is the backup of a group without pools.
+    pub fn begin_at_backup(&mut self) {
+        self.aside().elsewhere.at_backup = true;
     }
 
     pub fn is_at_backup(&self) -> bool {
@@ -54,8 +65,16 @@ impl Exchange {
         if self.is_at_backup() { of_pool() } else { of_group().or_else(of_pool) }
     }
 
-    /// Path and query of a request that was sent to no server.
+    /// Keeps path and query that the client asked for. The server is asked for others.
+    pub fn keep_target(&mut self, asked: &[u8]) {
+        self.aside().asked_target = Some(asked.into());
+    }
+
+    /// Path and query that its client asked for, while it was sent to no server.
     pub fn target(&self) -> Option<Vec<u8>> {
+        if let Some(asked) = self.aside.as_ref().and_then(|aside| aside.asked_target.as_ref()) {
+            return Some(asked.to_vec());
+        }
         let Phase::Waiting { head, .. } = &self.phase else { return None };
         head::target_of(head, self.form)
     }

@@ -63,6 +63,8 @@ pub(crate) enum Form {
     Content,
     /// The content in chunks.
     Chunks,
+    /// What an encoder makes of the content, or chunks of that. The body is read as [`Form::Content`].
+    Coded { in_chunks: bool },
 }
 
 /// A part of a body to pass on.
@@ -201,17 +203,19 @@ impl Incoming {
             let Some(mut trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
             match form {
                 Form::AsReceived => take(io, Part::Bytes(trailers)),
-                Form::Content if trailers.len() > LINE_END.len() => {
+                Form::Content | Form::Coded { .. } if trailers.len() > LINE_END.len() => {
                     take(io, Part::Trailers(trailers.split_to(trailers.len() - LINE_END.len())));
                 }
-                Form::Content | Form::Chunks => {}
+                Form::Content | Form::Chunks | Form::Coded { .. } => {}
             }
             return Ok(true);
         }
         let Some(mut piece) = inbox.pop() else { return Ok(false) };
         let read = match form {
             Form::AsReceived => body.read(&piece),
-            Form::Content => body.read_payload(&piece, |range| take(io, Part::Bytes(piece.part(range)))),
+            Form::Content | Form::Coded { .. } => {
+                body.read_payload(&piece, |range| take(io, Part::Bytes(piece.part(range))))
+            }
             Form::Chunks => body.read_payload(&piece, |range| {
                 let chunk = chunk(io, &piece[range]);
                 take(io, Part::Bytes(chunk));

@@ -2,6 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
+pub(crate) mod coded;
 mod elsewhere;
 mod held;
 pub(crate) mod incoming;
@@ -12,9 +13,10 @@ pub(crate) mod table;
 mod websocket;
 pub(crate) mod within;
 
-use std::{sync::Arc, time::Duration};
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
+use weir_coding::Wanted;
 use weir_policy::HttpProfile;
 use weir_rate::Moment;
 use weir_rules::Counted;
@@ -28,16 +30,22 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
+    cache::{
+        object::Serving,
+        role::{Caching, What},
+    },
     connection::inbox::Inbox,
     error::{Error, defect},
     exchange::{
         awaited::Awaited,
+        coded::{Coder, Compressing},
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
         stamps::Stamps,
         within::Elsewhere,
     },
+    head,
     io::{Conn, Io, Time},
 };
 
@@ -98,7 +106,15 @@ struct Aside {
     awaited: Option<Awaited>,
     /// Limits that count it if it fails.
     failing: Vec<Counted>,
+    /// `None`: its response is not compressed, whatever it is.
+    compressing: Option<Compressing>,
+    /// `None`: the cache has nothing to do with it.
+    caching: Option<Box<Caching>>,
+    /// What makes something of its response.
+    coder: Cell<Option<Box<Coder>>>,
     elsewhere: Elsewhere,
+    /// Path and query that the client asked for, if rules have changed them for the server.
+    asked_target: Option<Box<[u8]>>,
     scripted: Scripted,
 }
 
@@ -119,6 +135,8 @@ pub(crate) enum Phase {
     Sending { server: Conn, repeatable: Option<Repeatable> },
     /// The response is being passed on.
     Streaming { server: Conn, delivery: Delivery },
+    /// A stored response answers.
+    Serving { serving: Serving, delivery: Delivery },
 }
 
 #[derive(Clone, Copy)]
@@ -127,6 +145,8 @@ pub(crate) enum Wait {
     Body,
     /// Waits for a server to be chosen.
     Place,
+    /// Waits for the response to another request, which may answer this one, too.
+    Stored,
     /// Waits for a connect, or for the end of the batch, when an idle connection gets the request, unless it has ended
     /// by then.
     Server(Conn),
@@ -199,7 +219,10 @@ impl Exchange {
     /// The pool whose servers may get the request.
     #[inline]
     pub fn pool(&self) -> Option<&Arc<Pool>> {
-        self.chosen.as_ref().or(self.service.pool.as_ref())
+        match &self.chosen {
+            Some(chosen) => Some(chosen),
+            None => self.service.pool.as_ref().filter(|_| !self.is_for_group()),
+        }
     }
 
     /// Has rules look at the response.
@@ -247,6 +270,98 @@ impl Exchange {
         self.aside.as_mut()?.scripted.ending.take().map(|ending| *ending)
     }
 
+    /// Has the response compressed if that is possible.
+    pub fn compress_response(&mut self, wanted: Wanted) {
+        self.aside().compressing = Some(Compressing::new(wanted));
+    }
+
+    /// How the response is compressed.
+    #[inline]
+    pub fn compressing(&self) -> Option<&Compressing> {
+        self.aside.as_ref()?.compressing.as_ref()
+    }
+
+    /// Has the cache answer it, or store its response.
+    pub fn cache(&mut self, what: What) {
+        self.aside().caching = Some(Box::new(Caching::new(what)));
+    }
+
+    #[inline]
+    pub fn caching(&self) -> Option<&Caching> {
+        self.aside.as_ref()?.caching.as_deref()
+    }
+
+    pub fn caching_mut(&mut self) -> Option<&mut Caching> {
+        self.aside.as_mut()?.caching.as_deref_mut()
+    }
+
+    /// Something is made of the response.
+    pub fn make(&self, coder: Coder) {
+        if let Some(aside) = &self.aside {
+            aside.coder.set(Some(Box::new(coder)));
+        }
+    }
+
+    pub fn coder(&mut self) -> Result<&mut Coder, Error> {
+        self.aside.as_mut().and_then(|aside| aside.coder.get_mut().as_deref_mut()).ok_or(Error::Defect)
+    }
+
+    /// The stored response that answers, and whether something is made of it.
+    pub fn serving(&mut self) -> Result<(&mut Serving, bool), Error> {
+        match &mut self.phase {
+            Phase::Serving { serving, delivery } => Ok((serving, delivery.is_coded())),
+            _ => Err(Error::Defect),
+        }
+    }
+
+    /// Adds lines to the head that waits for its server.
+    pub fn add_lines<I: Io>(&mut self, io: &mut I, lines: &[u8]) -> Result<(), Error> {
+        let form = self.form;
+        let Phase::Waiting { head, .. } = &mut self.phase else { return Err(Error::Defect) };
+        *head = head::with_lines(io, head, form, lines)?;
+        Ok(())
+    }
+
+    /// The response of its server is not needed.
+    pub fn leave_server(&mut self) {
+        self.phase = Phase::Waiting { head: Buf::from_vec(Vec::new()), on: Wait::Stored };
+    }
+
+    /// Whether more becomes of the response than the profile says.
+    #[inline]
+    pub fn treats_response(&self) -> bool {
+        self.aside
+            .as_ref()
+            .is_some_and(|aside| aside.awaited.is_some() || aside.compressing.is_some() || aside.caching.is_some())
+    }
+
+    /// A response of which something is made.
+    pub fn coded(&mut self) -> Result<(&mut Delivery, &mut Coder), Error> {
+        let coder = self.aside.as_mut().and_then(|aside| aside.coder.get_mut().as_deref_mut());
+        match (&mut self.phase, coder) {
+            (Phase::Streaming { delivery, .. }, Some(coder)) => Ok((delivery, coder)),
+            _ => Err(Error::Defect),
+        }
+    }
+
+    /// Bytes of content that went to the client: of the response of a server, and of a stored one.
+    pub fn delivered_bytes(&self) -> u64 {
+        let made = |aside: &Aside| {
+            let coder = aside.coder.take()?;
+            let sent_bytes = coder.sent_bytes;
+            aside.coder.set(Some(coder));
+            Some(sent_bytes)
+        };
+        match &self.phase {
+            Phase::Streaming { delivery, .. } | Phase::Serving { delivery, .. } if delivery.is_coded() => {
+                self.aside.as_deref().and_then(made).unwrap_or_default()
+            }
+            Phase::Streaming { delivery, .. } => delivery.body.content_bytes,
+            Phase::Serving { serving, .. } => serving.sent_bytes,
+            Phase::Waiting { .. } | Phase::Sending { .. } => 0,
+        }
+    }
+
     /// The server connection that the exchange uses or waits for.
     #[inline]
     pub fn server(&self) -> Option<Conn> {
@@ -254,7 +369,7 @@ impl Exchange {
             Phase::Waiting { on: Wait::Server(server), .. }
             | Phase::Sending { server, .. }
             | Phase::Streaming { server, .. } => Some(server),
-            Phase::Waiting { on: Wait::Body | Wait::Place, .. } => None,
+            Phase::Waiting { on: Wait::Body | Wait::Place | Wait::Stored, .. } | Phase::Serving { .. } => None,
         }
     }
 
@@ -283,12 +398,24 @@ impl Exchange {
     }
 
     pub fn has_begun_response(&self) -> bool {
-        matches!(self.phase, Phase::Streaming { .. })
+        matches!(self.phase, Phase::Streaming { .. } | Phase::Serving { .. })
+    }
+
+    /// Whether a stored response answers it.
+    #[inline]
+    pub fn is_served(&self) -> bool {
+        matches!(self.phase, Phase::Serving { .. })
+    }
+
+    /// Whether it waits for the response to another request.
+    pub fn awaits_stored(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Stored, .. })
     }
 
     /// Whether the framing alone would show the client that the rest of the response is missing.
     pub fn shows_cut(&self) -> bool {
-        matches!(&self.phase, Phase::Streaming { delivery, .. } if delivery.shows_cut())
+        matches!(&self.phase,
+            Phase::Streaming { delivery, .. } | Phase::Serving { delivery, .. } if delivery.shows_cut())
     }
 
     /// Whether trailers may stand behind what the client has got: no length was announced.
@@ -300,7 +427,7 @@ impl Exchange {
     pub fn wait_for(&mut self, what: Wait) {
         match &mut self.phase {
             Phase::Waiting { on, .. } => *on = what,
-            Phase::Sending { .. } | Phase::Streaming { .. } => {
+            Phase::Sending { .. } | Phase::Streaming { .. } | Phase::Serving { .. } => {
                 debug_assert!(false, "an exchange that has been sent waits for nothing")
             }
         }
@@ -324,7 +451,7 @@ impl Exchange {
         let of_phase = match &self.phase {
             Phase::Waiting { .. } => 1,
             Phase::Sending { repeatable, .. } => repeatable.as_ref().map_or(0, Repeatable::pieces),
-            Phase::Streaming { .. } => 0,
+            Phase::Streaming { .. } | Phase::Serving { .. } => 0,
         };
         of_phase + self.aside.as_ref().map_or(0, |aside| aside.held.pieces())
     }
@@ -549,12 +676,18 @@ impl Exchange {
 }
 
 impl Delivery {
+    #[inline]
+    pub fn is_coded(&self) -> bool {
+        matches!(self.form, Form::Coded { .. })
+    }
+
     /// Whether the framing alone shows the client that something is missing.
     pub fn shows_cut(&self) -> bool {
         match self.form {
             Form::AsReceived => !self.body.ends_with_connection(),
             Form::Content => false,
             Form::Chunks => true,
+            Form::Coded { in_chunks } => in_chunks,
         }
     }
 

@@ -48,6 +48,11 @@ impl Stamps {
         }
     }
 
+    /// The nanoseconds since a server had the request; since it came, if a server answers before it has all of it.
+    pub fn waited(&self, now: Time) -> u64 {
+        nanos(self.sent.unwrap_or(self.begun), now)
+    }
+
     /// The exchange ends now, and its response has not begun.
     pub fn cut(&self, now: Time, rtt_nanos: u64) -> Spans {
         Self { answered: now, ..*self }.spans(now, rtt_nanos)

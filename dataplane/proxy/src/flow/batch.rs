@@ -11,6 +11,9 @@ use crate::{
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
         self.core.begin_batch(io.buffered_bytes(), io.unix_s());
+        if self.has_more_to_do() {
+            self.code_on(io);
+        }
         for event in events.drain(..) {
             let conn = event.conn();
             if let Event::Accepted { listener, peer, .. } = event {
@@ -73,7 +76,13 @@ impl Proxy {
         opened.drain(..).for_each(|id| self.begin_stream(io, id));
         debug_assert!(self.core.opened.is_empty(), "no stream opens while others begin");
         self.core.opened = opened;
+        if self.core.cache.has_landed() {
+            self.land(io);
+        }
         self.start_requests(io);
+        if !self.core.coding.is_empty() {
+            self.flush_coders(io);
+        }
         let mut relayable = std::mem::take(&mut self.core.relayable);
         relayable.drain(..).for_each(|id| self.relay(io, id));
         self.core.relayable = relayable;

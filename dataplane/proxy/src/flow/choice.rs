@@ -10,7 +10,8 @@ use weir_snapshot::Pool;
 use crate::{
     client::hosted::lacks_pool,
     error::Error,
-    exchange::{Wait, incoming::Form, table::ExchangeId},
+    exchange::{Exchange, Wait, incoming::Form, table::ExchangeId},
+    flow::caching::Looked,
     io::{Close, Conn, Io},
     pool::Place,
     proxy::{ClientSide, Parties, Proxy},
@@ -31,6 +32,11 @@ impl Proxy {
     }
 
     pub(crate) fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        if self.exchanges.live(id)?.caching().is_some()
+            && let Looked::Taken = self.look_up(io, id)?
+        {
+            return Ok(());
+        }
         if let Some(reserved) = self.client_side(id)?.client.reserved.take() {
             if self.take_reserved(io, id, reserved)? {
                 return Ok(());
@@ -39,12 +45,15 @@ impl Proxy {
         }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.pool().ok_or_else(|| lacks_pool(&exchange.service))?;
+        let pool = exchange.pool().ok_or_else(|| without_pool(exchange))?;
         if !exchange.tried.is_empty() && core.leaves_pool(exchange, pool) {
             return self.find_elsewhere(io, id, otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));
-        let named = named.and_then(|named| core.pools.take(io.now(), pool, named));
+        let named = match named {
+            Some(named) => core.pools.take(io.now(), pool, named)?,
+            None => None,
+        };
         let place = named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried));
         let Some(place) = place else { return self.find_elsewhere(io, id, otherwise) };
         if exchange.form == Form::Content {
@@ -211,4 +220,10 @@ impl Proxy {
         self.proceed(io, client);
         true
     }
+}
+
+/// Why a request without a pool cannot be answered.
+#[cold]
+fn without_pool(exchange: &Exchange) -> Error {
+    if exchange.is_for_group() { Error::NoServer } else { lacks_pool(&exchange.service) }
 }

@@ -136,6 +136,13 @@ impl Proxy {
         if let Stage::Http2(_) = client.stage {
             return self.carrier_deadline(io, conn);
         }
+        let waits = client.exchange().filter(|id| self.exchanges.peek(*id).is_some_and(Exchange::awaits_stored));
+        if let Some(id) = waits {
+            if client.connection.line.has_expired(io) {
+                self.wait_no_longer(io, id);
+            }
+            return;
+        }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match client.expired(io, &self.core, exchange.as_deref()) {
             Expiry::Slow => {}

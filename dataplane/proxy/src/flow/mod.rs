@@ -1,11 +1,13 @@
 //! Handlers of events, one file per subject: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod batch;
+mod caching;
 mod carrier_ends;
 pub(crate) mod carriers;
 mod carry;
 mod choice;
 mod client_events;
+mod coding;
 mod connections;
 mod elsewhere;
 mod eviction;
@@ -22,5 +24,6 @@ mod response;
 mod scripted;
 mod server_events;
 mod server_streams;
+mod storing;
 mod streams;
 mod websocket;

@@ -14,7 +14,7 @@ use crate::{
     exchange::{Exchange, Phase, table::ExchangeId},
     io::{Conn, Io},
     pool::Pools,
-    proxy::{Parties, Proxy},
+    proxy::{ClientSide, Parties, Proxy},
     records::{Noted, OfServer, Recorder, first_cause},
     server::Server,
 };
@@ -71,6 +71,16 @@ impl Proxy {
         self.core.counters.note(Happening::Failed { service: client.service.id, cause });
         self.note_unread(io, conn);
         self.note_cause(conn, cause);
+    }
+
+    /// A stored response has answered.
+    #[cold]
+    pub(crate) fn note_served<I: Io>(&mut self, io: &I, id: ExchangeId) {
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
+        if client.noted.is_something() {
+            let spans = exchange.stamps.spans(io.now(), 0);
+            note_exchange(&mut core.records, client, exchange, None, spans);
+        }
     }
 
     /// An exchange has failed. Its server's connection still stands, if it has one.
@@ -178,9 +188,15 @@ fn note_exchange(
     let fixed = &mut slot.draft.fixed;
     fixed.servers_tried = servers_tried.min(255) as u8;
     fixed.request_bytes += exchange.body.content_bytes;
+    fixed.response_bytes += exchange.delivered_bytes();
     if let Phase::Streaming { delivery, .. } = &exchange.phase {
-        fixed.response_bytes += delivery.body.content_bytes;
         fixed.server_response_bytes += delivery.body.content_bytes;
+    }
+    if exchange.is_served() {
+        fixed.flags |= Flags::CACHE_HIT | Flags::CACHEABLE;
+    }
+    if let Some(outcome) = exchange.compressing().and_then(|compressing| compressing.outcome.get()) {
+        fixed.flags |= Flags::compression(outcome as u8);
     }
     if let Some((server, pool)) = server {
         let mut flags = Flags::default();

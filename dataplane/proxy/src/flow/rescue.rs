@@ -85,6 +85,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
         Error::NoServer => (503, Cause::NoServer),
+        Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Script => (500, Cause::ScriptFailed),
         // Answered in another way, unless that is missing.
@@ -321,11 +322,16 @@ impl Proxy {
             None => instead,
             Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
         };
-        let server_conn = exchange.server();
+        let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
         }
         if let Some(server_conn) = server_conn {
+            if error == Error::ResponseTimeout
+                && let Some(server) = self.servers.peek(server_conn)
+            {
+                self.core.pools.timed(server.place, waited, io.now());
+            }
             self.blame(io, server_conn, error);
             self.close_server(io, server_conn, Close::Abort);
         }

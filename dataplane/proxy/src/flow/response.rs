@@ -4,25 +4,32 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes after the end
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
+use weir_coding::Coded;
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
 use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
-    http1::{Hop, Outgoing, Response},
+    head::{SWITCHING_PROTOCOLS, Version},
+    http1::{Framing, Outgoing, Response},
 };
 
 use crate::{
     buf::Buf,
+    cache::stored::Cache,
     client::{Client, answer::Answer},
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
+        coded::Coder,
         incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
     },
-    flow::{excluded, reselect::is_withheld},
+    flow::{
+        coding, excluded,
+        reselect::is_withheld,
+        storing::{self, Stored},
+    },
     head::{self, Target},
     io::{After, Close, Conn, Io},
     pool::Idle,
@@ -37,13 +44,18 @@ impl Proxy {
     /// Passes on what has arrived of the response, as far as the client takes it.
     /// `conn` is the connection that names the exchange.
     pub(crate) fn respond<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId) {
-        let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else {
+        let Ok((client, is_served)) = self.exchanges.live(id).map(|exchange| (exchange.client, exchange.is_served()))
+        else {
             return self.abandon(io, conn);
         };
+        if is_served {
+            self.serve_on(io, id);
+            return self.proceed(io, client);
+        }
         match self.pass_response(io, id) {
             Ok(Outcome::NeedsMore) => {}
             Ok(Outcome::Advanced) => self.proceed(io, client),
-            Ok(Outcome::Withheld) => self.reselect(io, id),
+            Ok(Outcome::Withheld) => self.withheld(io, id),
             Err(error) => {
                 if !self.repeat(io, id, error) {
                     self.fail_exchange(io, id, error);
@@ -61,7 +73,7 @@ impl Proxy {
             let may_wait = server.lost().is_none() || server.connection.conn().is_stream();
             let client_is_full = may_wait && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
-                Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
+                Phase::Waiting { .. } | Phase::Serving { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,
                 _ if client_is_full => {
                     server.connection.line.read(io, false);
@@ -79,6 +91,13 @@ impl Proxy {
                             self.begin_websocket(io, id);
                             return Ok(Outcome::Advanced);
                         }
+                    }
+                }
+                Phase::Streaming { delivery: Delivery { form: Form::Coded { .. }, .. }, .. } => {
+                    match parties.pass_coded(io, id)? {
+                        coding::Passed::Some => {}
+                        coding::Passed::None => return wait_for_server(io, parties.server, true),
+                        coding::Passed::Enough => return Ok(Outcome::NeedsMore),
                     }
                 }
                 Phase::Streaming { delivery, .. } => {
@@ -104,6 +123,9 @@ impl Proxy {
                 }
             }
         }
+        if matches!(&parties.exchange.phase, Phase::Streaming { delivery, .. } if delivery.is_coded()) {
+            parties.finish_coded(io)?;
+        }
         let conn = parties.exchange.client;
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
@@ -116,6 +138,14 @@ impl Proxy {
         }
         self.finish_client(io, conn, client_goes_on);
         Ok(Outcome::Advanced)
+    }
+
+    /// The client gets another response than the one that came.
+    #[cold]
+    pub(crate) fn withheld<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        if !self.serve_validated(io, id) {
+            self.reselect(io, id);
+        }
     }
 
     /// Lets the driver relay the rest of a body. Call this at the end of a batch, when no more `Data` of it is pending
@@ -153,7 +183,7 @@ impl Proxy {
 // The end of a response.
 impl Proxy {
     /// Ends a request that has been answered.
-    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
+    pub(super) fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         if client.noted.is_something() {
@@ -209,12 +239,13 @@ impl Parties<'_> {
         let uploaded = !self.exchange.awaits_body();
         let client_goes_on = delivery.client_goes_on && uploaded;
         let server_goes_on = delivery.server_goes_on && uploaded;
+        self.core.pools.sent(self.server.place, delivery.body.content_bytes, io.now());
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
     /// Keeps a server's connection for another request if possible. Returns a connection that must be closed instead:
     /// this one, or an idle one for which it has no room.
-    fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
+    pub(super) fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
         let Parties { exchange, client, server, core } = self;
         server.report_bytes(core);
         let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
@@ -246,7 +277,8 @@ impl Parties<'_> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut ending) = (exchange.take_seen(), None);
-        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let context =
+            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
@@ -264,7 +296,7 @@ impl Parties<'_> {
                 }
             }
             let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending)?;
-            context.translate(io, received, Incoming::of_server(received.framing), edits).map(Some)
+            context.translate(io, received, Incoming::of_server(received.framing), edits)
         });
         if let Some(seen) = seen {
             exchange.keep_seen(seen);
@@ -294,7 +326,8 @@ impl Parties<'_> {
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut ending) = (exchange.take_seen(), None);
-        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let context =
+            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
@@ -311,7 +344,7 @@ impl Parties<'_> {
             true => Ok(None),
             false => {
                 let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut ending);
-                edits.and_then(|edits| context.translate(io, received, body, edits)).map(Some)
+                edits.and_then(|edits| context.translate(io, received, body, edits))
             }
         };
         if let Some(seen) = seen {
@@ -338,6 +371,7 @@ impl Parties<'_> {
         server.binds |= binds;
         if status >= 200 {
             server.rtt_nanos = server.rtt_nanos.min(exchange.stamps.answered(io.now()));
+            core.pools.timed(server.place, exchange.stamps.waited(io.now()), io.now());
             exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();
@@ -360,8 +394,11 @@ impl Parties<'_> {
 }
 
 /// What decides how the head of a response goes on to its client.
-struct Context<'p> {
+pub(super) struct Context<'p> {
     http: &'p HttpProfile,
+    client: &'p Client,
+    coders: &'p weir_coding::Pool,
+    cache: &'p Cache,
     facts: &'p ClientFacts,
     reply: Reply<'p>,
     version: Version,
@@ -375,10 +412,10 @@ struct Context<'p> {
 }
 
 /// The head of a response in its client's form.
-struct Written {
-    status: u16,
-    out: Buf,
-    delivery: Delivery,
+pub(super) struct Written {
+    pub status: u16,
+    pub out: Buf,
+    pub delivery: Delivery,
     /// The server's connection is for this client alone.
     binds: bool,
 }
@@ -390,13 +427,37 @@ impl<'p> Context<'p> {
         client: &'p Client,
         server: u32,
         goes_on: bool,
-        date: &'p [u8],
+        with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
+    ) -> Result<Self, Error> {
+        let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
+        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, &client.facts));
+        Self::of_reply(exchange, client, goes_on, cookie, with)
+    }
+
+    /// Of a stored response, which binds its client to no server.
+    pub(super) fn of_stored(
+        exchange: &'p Exchange,
+        client: &'p Client,
+        goes_on: bool,
+        with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
+    ) -> Result<Self, Error> {
+        Self::of_reply(exchange, client, goes_on, b"", with)
+    }
+
+    #[inline(always)]
+    fn of_reply(
+        exchange: &'p Exchange,
+        client: &'p Client,
+        goes_on: bool,
+        cookie: &'p [u8],
+        (date, coders, cache): (&'p [u8], &'p weir_coding::Pool, &'p Cache),
     ) -> Result<Self, Error> {
         let facts = &client.facts;
-        let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
-        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, facts));
         Ok(Self {
             http: exchange.http()?,
+            client,
+            coders,
+            cache,
             facts,
             reply: Reply { cookie, date },
             version: exchange.version,
@@ -414,17 +475,17 @@ impl<'p> Context<'p> {
         received: &Response<'_>,
         body: Incoming,
         edits: Option<Edits<'_>>,
-    ) -> Result<Written, Error> {
+    ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
+        if (self.exchange.treats_response() || edits.is_some()) && switch.is_none() {
+            return self.treat(io, received, body, edits);
+        }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
-            _ if self.exchange.awaited().is_some() || edits.is_some() => {
-                self.write_by_rules(io, head, bytes_max, outgoing.hop, edits)?
-            }
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -434,7 +495,7 @@ impl<'p> Context<'p> {
             client_goes_on: outgoing.keep_alive,
             server_goes_on: received.keep_alive,
         };
-        Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
+        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 
     /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run.
@@ -474,18 +535,29 @@ impl<'p> Context<'p> {
         })
     }
 
-    /// Writes the head as rules and scripts change it.
+    /// Writes the head as rules, scripts and the coding of the content change it. `None`: a stored response still holds, and answers.
     #[cold]
     #[inline(never)]
-    fn write_by_rules<I: Io>(
+    pub(super) fn treat<I: Io>(
         &self,
         io: &mut I,
-        head: &ResponseHead<'_>,
-        bytes_max: usize,
-        hop: Hop,
+        received: &Response<'_>,
+        body: Incoming,
         scripted: Option<Edits<'_>>,
-    ) -> Result<Buf, Error> {
+    ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
+        let head = &received.head;
+        let filling = match storing::store(io, exchange, (self.cache, self.reply.date), received) {
+            Stored::No => None,
+            Stored::Fills(filling) => Some(filling),
+            Stored::Validated => return Ok(None),
+        };
+        let treatment = coding::treat(io, exchange, self.client, self.coders, received);
+        let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
+        let coding = encoder.map(weir_coding::Pooled::coding);
+        // Only its end shows how long encoded content is.
+        let framing = if coding.is_some() { Framing::Chunked } else { received.framing };
+        let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
         let mut edits = scripted.unwrap_or_default();
         let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
@@ -494,10 +566,29 @@ impl<'p> Context<'p> {
             _ => Edits::default(),
         };
         edits.append(by_rules);
-        let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
-        head::write_own(io, bytes_max + edits.bytes_max(&head.fields), target, |out| {
-            edits.write_response(out, |out| http.write_response(head, facts, reply, out));
-        })
+        let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
+        let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
+        let out = head::write_own(io, bytes_max, target, |out| match &treatment {
+            None => edits.write_response(out, |out| http.write_response(head, facts, reply, out)),
+            Some(_) => {
+                let mut coded = Coded::new(out, coding);
+                edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
+                coded.end();
+            }
+        })?;
+        let form = if self.is_stream { Form::Content } else { Form::of(outgoing.body) };
+        let in_chunks = form == Form::Chunks || form == Form::AsReceived && framing == Framing::Chunked;
+        let form = match coding.is_some() || filling.is_some() {
+            true => {
+                let encoder = treatment.and_then(|treatment| treatment.encoder);
+                exchange.make(Coder::new(encoder, in_chunks, filling));
+                Form::Coded { in_chunks }
+            }
+            false => form,
+        };
+        let delivery =
+            Delivery { body, form, client_goes_on: outgoing.keep_alive, server_goes_on: received.keep_alive };
+        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 }
 

@@ -126,7 +126,7 @@ impl Proxy {
             found.rtt_nanos = found.rtt_nanos.min(rtt_nanos);
         }
         match passed {
-            Ok(Passed::Withheld) => self.reselect(io, id),
+            Ok(Passed::Withheld) => self.withheld(io, id),
             Ok(_) => self.respond(io, conn, id),
             Err(error) => self.server_lost(io, conn, error),
         }

@@ -53,7 +53,15 @@ impl Stage {
 
 #[test]
 fn server_that_is_foreseen_gets_the_request_whatever_the_algorithm() {
-    for algorithm in [api::Algorithm::RoundRobin, api::Algorithm::LeastConnections, api::Algorithm::ConsistentHash] {
+    for algorithm in [
+        api::Algorithm::RoundRobin,
+        api::Algorithm::LeastConnections,
+        api::Algorithm::ConsistentHash,
+        api::Algorithm::Random,
+        api::Algorithm::FastestResponse,
+        api::Algorithm::LeastLoad,
+        api::Algorithm::FewestServers,
+    ] {
         let mut plan = plan(5);
         plan.pools[0].algorithm = algorithm.into();
         plan.pools[0].hash_input = api::HashInput::Uri.into();
@@ -84,7 +92,7 @@ fn cookie_and_disabled_and_down_servers_are_explained() {
     let to = |token| question(&format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: to={token}\r\n\r\n"));
     let told = stage.explain(&to("t3"));
     assert_eq!((told.picked, told.local), (Some((3, Picked::ByPersistence)), None));
-    let standings: Vec<_> = told.servers.iter().map(|(standing, _)| *standing).collect();
+    let standings: Vec<_> = told.servers.iter().map(|server| server.standing).collect();
     assert_eq!(standings, [Standing::Disabled, Standing::Down, Standing::Eligible, Standing::Eligible]);
     for unusable in ["t0", "t1", "none"] {
         assert_eq!(stage.explain(&to(unusable)).picked.map(|(_, why)| why), Some(Picked::ByAlgorithm), "{unusable}");
@@ -118,13 +126,13 @@ fn suspect_and_full_servers_are_named_and_the_trial_is_foreseen() {
     stage.gone(dialled, Gone::Refused);
     assert_eq!(stage.dialled_address(), "10.1.0.2:8000");
     stage.connected();
-    let standings = |told: &Explanation| told.servers.iter().map(|(standing, _)| *standing).collect::<Vec<_>>();
+    let standings = |told: &Explanation| told.servers.iter().map(|server| server.standing).collect::<Vec<_>>();
     let told = stage.explain(&question(&get("a", "/")));
     assert_eq!(
         (standings(&told), told.picked),
         (vec![Standing::Eligible, Standing::Full], Some((0, Picked::ByAlgorithm)))
     );
-    assert_eq!(told.servers[1].1, 1, "it has one request");
+    assert_eq!(told.servers[1].connections, 1, "it has one request");
     for _ in 0..2 {
         let client = stage.client();
         stage.says(client, get("a", "/"));

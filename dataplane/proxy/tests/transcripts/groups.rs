@@ -279,6 +279,76 @@ fn rules_choose_a_group_or_one_pool_alone() {
 }
 
 #[test]
+fn rule_that_chooses_a_group_without_pools_gets_the_answer_of_the_group() {
+    let mut plan = ruled(grouped(plan(1), &[(1, 0), (1, 0), (1, 0)]));
+    plan.pool_groups[1].members.clear();
+    plan.pool_groups[1].fail_answer = page(200, "<h1>Back soon</h1>");
+    // The pool of the service is no pool of the group.
+    plan.virtual_services[0].pool_group_uuid.clear();
+    plan.virtual_services[0].pool_uuid = "pool-0".into();
+    for plan in [plan.clone(), to_http2(plan.clone())] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, get("a", "/group"));
+        let sent = stage.sent(client);
+        assert!(status(&sent) == "200" && sent.ends_with("\r\n\r\n<h1>Back soon</h1>"), "{sent}");
+        stage.says(client, "POST /group HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok");
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+    plan.pool_groups[1].fail_answer = answer(Answer::Close(api::Close::default()));
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, get("a", "/group"));
+    assert_eq!((stage.sent(client).as_str(), stage.closed(client)), ("", Some(Close::Linger)));
+    plan.pool_groups[1].fail_answer = None;
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, get("a", "/group"));
+    assert_eq!(status(&stage.sent(client)), "503");
+}
+
+#[test]
+fn rule_that_chooses_a_group_whose_servers_are_down_gets_the_answer_of_its_pool() {
+    let mut plan = monitored(ruled(grouped(plan(1), &[(1, 0), (1, 0), (1, 0)])));
+    (plan.pools[2].fail_action, plan.pools[2].fail_answer) = (api::FailAction::Answer.into(), page(200, "closed"));
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, get("a", "/group"));
+    assert!(stage.sent(client).ends_with("\r\n\r\nclosed"));
+}
+
+#[test]
+fn backup_takes_requests_for_a_group_without_pools() {
+    let mut plan = monitored(ruled(grouped(plan(1), &[(1, 0), (1, 0), (1, 0)])));
+    for group in &mut plan.pool_groups {
+        group.members.clear();
+        group.fail_answer = backup("pool-1");
+    }
+    (plan.pools[1].fail_action, plan.pools[1].fail_answer) = (api::FailAction::Answer.into(), page(503, "all is down"));
+    for backup_speaks_http2 in [false, true] {
+        if backup_speaks_http2 {
+            plan.pools[1].http2 = Some(api::Http2ToServers::default());
+        }
+        let mut stage = Stage::new(&plan);
+        set_up(&mut stage, 1, 0, true);
+        for path in ["/", "/group"] {
+            let client = stage.client();
+            stage.says(client, get("a", path));
+            assert_eq!(dialled_pool(&stage), 1, "{path}");
+            let server = stage.connected();
+            let sent = stage.sent(server);
+            assert_eq!(sent.starts_with("GET "), !backup_speaks_http2, "{sent}");
+        }
+        set_up(&mut stage, 1, 0, false);
+        for path in ["/", "/group"] {
+            let client = stage.client();
+            stage.says(client, get("a", path));
+            assert!(stage.sent(client).ends_with("all is down"), "{path}");
+        }
+    }
+}
+
+#[test]
 fn answer_of_an_operator_stands_in_for_the_page() {
     let mut plan = monitored(plan(1));
     (plan.pools[0].fail_action, plan.pools[0].fail_answer) =
@@ -312,6 +382,33 @@ fn redirect_has_path_and_query_of_the_request_unless_it_has_its_own() {
             let sent = stage.sent(client);
             assert!(status(&sent) == "302" && sent.contains(&format!("Location: {location}\r\n")), "{sent}");
         }
+    }
+}
+
+#[test]
+fn redirect_has_what_the_client_asked_for_and_not_what_rules_made_of_it() {
+    let mut plan = monitored(plan(1));
+    (plan.pools[0].fail_action, plan.pools[0].fail_answer) = (api::FailAction::Answer.into(), redirect(""));
+    let path =
+        vec![api::UriToken { kind: api::UriTokenKind::Text.into(), text: "/inside".into(), ..Default::default() }];
+    let rewrite = api::HttpRewrite { path, add_query: "x=y".into(), ..Default::default() };
+    plan.http_policy_sets = vec![api::HttpPolicySet {
+        uuid: "set".into(),
+        request_rules: vec![api::HttpRequestRule {
+            rule: Some(api::HttpRule { name: "inside".into(), ..Default::default() }),
+            rewrite: Some(rewrite),
+            ..Default::default()
+        }],
+        ..Default::default()
+    }];
+    plan.virtual_services[0].http_policy_set_uuids = vec!["set".into()];
+    for plan in [plan.clone(), to_http2(plan)] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, get("a", "/a/b?c=d"));
+        let sent = stage.sent(client);
+        let location = "Location: https://status.test/a/b?c=d\r\n";
+        assert!(status(&sent) == "302" && sent.contains(location), "{sent}");
     }
 }
 

@@ -1,8 +1,11 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
+mod algorithms;
 mod authenticated;
 mod barred;
+mod caching;
 mod calls;
+mod compression;
 mod datagrams;
 mod departures;
 mod downgrades;

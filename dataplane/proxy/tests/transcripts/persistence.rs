@@ -1,7 +1,8 @@
 //! Clients return to the server that their cookie names, on any engine.
 
 use weir_api::dataplane::v1::{CookiePersistence, Plan};
-use weir_proxy::io::Gone;
+use weir_proxy::io::{Close, Gone};
+use weir_telemetry::Cause;
 
 use crate::{
     OK, status,
@@ -106,4 +107,102 @@ fn cookie_has_what_the_profile_asks_for() {
         Some(CookiePersistence { cookie_name: "to".into(), always: true, http_only: true, max_age_s: 600 });
     let mut stage = Stage::new(&plan);
     assert_eq!(ask(&mut stage, "Cookie: to=t1\r\n").1, "to=t1; Path=/; Max-Age=600; HttpOnly");
+}
+
+/// A tenant in the header field X-Tenant names "red" to "blue".
+fn by_tenant() -> Plan {
+    let mut plan = plan(3);
+    plan.pools[0].persistence_header = "X-Tenant".into();
+    for (server, value) in plan.pools[0].servers.iter_mut().zip(["red", "green", "blue"]) {
+        server.header_value = value.into();
+    }
+    plan
+}
+
+#[test]
+fn header_field_names_the_server_and_no_cookie_is_set() {
+    let mut stage = Stage::new(&by_tenant());
+    for _ in 0..3 {
+        for (value, server) in [("red", 1), ("green", 2), (" blue ", 3)] {
+            let asked = ask(&mut stage, &format!("x-tenant: {value}\r\n"));
+            assert_eq!(asked, (format!("10.1.0.{server}:8000"), String::new()));
+        }
+    }
+    let others: std::collections::BTreeSet<_> =
+        ["X-Tenant: yellow\r\n", "X-Tenant:\r\n", ""].map(|lines| ask(&mut stage, lines).0).into();
+    assert_eq!(others.len(), 3, "the algorithm chooses");
+}
+
+#[test]
+fn cookie_by_another_key_is_read_and_not_replaced() {
+    let mut plan = persistent();
+    for (number, server) in plan.pools[0].servers.iter_mut().enumerate() {
+        server.other_tokens = vec![format!("old{number}"), format!("new{number}")];
+    }
+    let mut stage = Stage::new(&plan);
+    for token in ["t1", "old1", "new1"] {
+        assert_eq!(ask(&mut stage, &format!("Cookie: to={token}\r\n")), ("10.1.0.2:8000".into(), String::new()));
+    }
+}
+
+#[test]
+fn profile_says_what_clients_of_a_server_get_that_is_down() {
+    use weir_api::dataplane::v1::WhenServerDown;
+    for when_down in [WhenServerDown::Another, WhenServerDown::Abort, WhenServerDown::Continue] {
+        let mut plan = by_tenant();
+        (plan.pools[0].monitored, plan.pools[0].when_down) = (true, when_down.into());
+        let mut stage = Stage::new(&plan);
+        for server in ["server 0", "server 2"] {
+            stage.proxy.set_server_up(&mut stage.tape, "pool", server, true);
+        }
+        let client = stage.client();
+        stage.says(client, get("X-Tenant: green\r\n"));
+        match when_down {
+            WhenServerDown::Another => assert_ne!(stage.dialled_address(), "10.1.0.2:8000"),
+            WhenServerDown::Continue => assert_eq!(stage.dialled_address(), "10.1.0.2:8000"),
+            WhenServerDown::Abort => {
+                assert_eq!((stage.dials(), stage.closed(client)), (0, Some(Close::Abort)));
+                assert_eq!(stage.failures(Cause::NoServer), 1);
+            }
+        }
+        let client = stage.client();
+        stage.says(client, get("X-Tenant: blue\r\n"));
+        assert_eq!(stage.dialled_address(), "10.1.0.3:8000");
+    }
+}
+
+#[test]
+fn disabled_server_keeps_its_clients_if_the_pool_wants_that() {
+    for keeps_disabled in [false, true] {
+        let mut plan = by_tenant();
+        plan.pools[0].keeps_disabled = keeps_disabled;
+        plan.pools[0].servers[1].enabled = false;
+        let mut stage = Stage::new(&plan);
+        assert_eq!(ask(&mut stage, "X-Tenant: green\r\n").0 == "10.1.0.2:8000", keeps_disabled);
+        assert_ne!(ask(&mut stage, "").0, "10.1.0.2:8000", "it gets no new clients");
+        assert_ne!(ask(&mut stage, "").0, "10.1.0.2:8000");
+    }
+}
+
+#[test]
+fn clients_of_a_network_have_one_server() {
+    let servers_of = |bits: Option<u32>, clients: &[String]| {
+        let mut plan = plan(8);
+        plan.pools[0].algorithm = weir_api::dataplane::v1::Algorithm::ConsistentHash.into();
+        plan.pools[0].hashed_bits = bits;
+        let mut stage = Stage::new(&plan);
+        let mut ask = |client: &String| {
+            let conn = stage.client_from("10.0.0.1:80", client);
+            stage.says(conn, get(""));
+            stage.connected();
+            stage.dialled_address()
+        };
+        clients.iter().map(&mut ask).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    let of_one: Vec<_> = (1..40).map(|last| format!("10.2.0.{last}:4000")).collect();
+    let of_many: Vec<_> = (1..40).map(|third| format!("10.2.{third}.1:4000")).collect();
+    let of_ipv6: Vec<_> = (1..40).map(|last| format!("[2001:db8::{last}]:4000")).collect();
+    assert_eq!((servers_of(Some(24), &of_one), servers_of(Some(64), &of_ipv6)), (1, 1));
+    assert!(servers_of(Some(24), &of_many) > 4 && servers_of(None, &of_one) > 4 && servers_of(None, &of_ipv6) > 4);
+    assert_eq!((servers_of(Some(0), &of_many), servers_of(Some(128), &of_one) > 4), (1, true));
 }

@@ -14,6 +14,7 @@ use crate::{
     peer::{Deed, Desk},
     rng::BodyOf,
     server::Style,
+    unpacked::{Unpacked, takes_gzip},
 };
 
 const LIMITS: Limits = Limits { head_bytes: 64 * 1024, field_bytes: 16 * 1024, fields: 64 };
@@ -75,10 +76,10 @@ impl Browser {
         let name = &self.plan.name;
         let request = self.connection.kept(stream).and_then(|ask| ask.request.clone());
         let method = request.as_ref().map_or(Method::Get, |request| Method::of(request.method.as_bytes()));
-        let (status, id) = match self.connection.response(piece, method, &LIMITS, &mut self.table) {
+        let (status, id, coding) = match self.connection.response(piece, method, &LIMITS, &mut self.table) {
             Ok(head) => {
                 let id = head.fields.find(b"x-id").and_then(|id| std::str::from_utf8(id).ok()?.parse::<u64>().ok());
-                (head.status, id)
+                (head.status, id, head.fields.find(b"content-encoding").map(<[u8]>::to_vec))
             }
             Err(wrong) => {
                 return desk.ledger.violation(name, format_args!("{stream}: got a malformed head: {wrong:?}"));
@@ -114,7 +115,11 @@ impl Browser {
                 }
             }
         }
-        ask.answer = Some(Answer { status, from_server: id.is_some(), body: BodyOf::new(request.id) });
+        if coding.is_some() && (request.has_no_response_body() || !takes_gzip(request.id)) {
+            desk.ledger.violation(name, format_args!("{stream}: got {coding:?}"));
+        }
+        let unpacked = Unpacked::of(coding.as_deref());
+        ask.answer = Some(Answer { status, from_server: id.is_some(), body: BodyOf::new(request.id), unpacked });
         if is_all {
             self.finish(stream, desk);
         }
@@ -129,7 +134,9 @@ impl Browser {
         let Some(ask) = self.connection.kept(stream) else { return };
         match &mut ask.answer {
             Some(answer) => {
-                if answer.from_server && !answer.body.continues_with(content) {
+                let unpacked = answer.unpacked.as_mut().map(|unpacked| unpacked.unpack(content));
+                let content = unpacked.as_ref().map_or(Some(content), Option::as_deref);
+                if answer.from_server && !content.is_some_and(|content| answer.body.continues_with(content)) {
                     desk.ledger.violation(&self.plan.name, format_args!("{stream}: got a wrong body"));
                 }
             }
@@ -176,6 +183,9 @@ impl Browser {
                 .violation(name, format_args!("{stream}: is served while the service drains, and not told to leave"));
         }
         let expected = if request.has_no_response_body() { 0 } else { request.response_bytes };
+        if answer.unpacked.as_ref().is_some_and(|unpacked| !unpacked.is_whole) {
+            desk.ledger.violation(name, format_args!("{stream}: ended amid gzip"));
+        }
         let (got, status, tally) = (answer.body.len, answer.status, &mut desk.ledger.tally);
         if !answer.from_server {
             tally.refused += 1;
@@ -192,7 +202,7 @@ impl Browser {
             if self.plan.calm && ask.has_trailers != expects_trailers {
                 desk.ledger.violation(name, format_args!("{stream}: got other trailers than were sent"));
             }
-            desk.ledger.hear(request.id, status, got);
+            desk.ledger.hear(request.id, status, answer.unpacked.as_ref().map_or(got, |unpacked| unpacked.coded_bytes));
         }
         ask.is_answered = true;
         // Who has its answer may go on with its body, or not. Who waits with it does not send it any more.

@@ -24,6 +24,7 @@ use crate::{
     rng::BodyOf,
     server::Style,
     stream,
+    unpacked::Unpacked,
     watch::{self, Watch},
 };
 
@@ -109,6 +110,8 @@ struct Answer {
     status: u16,
     from_server: bool,
     body: BodyOf,
+    /// Of content that is compressed.
+    unpacked: Option<Unpacked>,
 }
 
 enum Task {

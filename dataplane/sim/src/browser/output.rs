@@ -14,6 +14,7 @@ use crate::{
     peer::Desk,
     rng::{Rng, body_of},
     server::REQUEST_BODY,
+    unpacked::takes_gzip,
 };
 
 /// The frames of one visit to all bodies.
@@ -68,7 +69,7 @@ impl Browser {
         let is_all = request.body == RequestBody::None;
         // Who has no content must expect nothing (RFC 9110 §10.1.1).
         let expects = request.expect_continue && len > 0;
-        let (method, path) = (request.method, request.path());
+        let (method, path, request_id) = (request.method, request.path(), request.id);
         let has_trailers = request.has_trailers();
         if let Some(ask) = self.connection.kept(id) {
             ask.body = body_of(request.id ^ REQUEST_BODY, len);
@@ -88,6 +89,9 @@ impl Browser {
                 encoder.field(b"trailer", [&b"X-Sum"[..]]);
             }
             encoder.field(b"user-agent", [&b"sim"[..]]);
+            if takes_gzip(request_id) {
+                encoder.field(b"accept-encoding", [&b"gzip"[..]]);
+            }
             encoder.end()
         });
     }

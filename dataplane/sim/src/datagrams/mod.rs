@@ -69,7 +69,14 @@ fn plan(rng: &mut Rng) -> api::Plan {
         enabled: true,
         ..Default::default()
     };
-    let algorithms = [api::Algorithm::RoundRobin, api::Algorithm::LeastConnections, api::Algorithm::ConsistentHash];
+    let algorithms = [
+        api::Algorithm::RoundRobin,
+        api::Algorithm::LeastConnections,
+        api::Algorithm::ConsistentHash,
+        api::Algorithm::Random,
+        api::Algorithm::LeastLoad,
+        api::Algorithm::FewestServers,
+    ];
     let pool = api::Pool {
         uuid: POOL.into(),
         algorithm: rng.pick(&algorithms).into(),

@@ -80,7 +80,7 @@ impl Groups<'_> {
 }
 
 /// Subnets and ranges. `within` is where they are, as `match.client_ip.`.
-fn addresses(
+pub(crate) fn addresses(
     subject: Subject<'_>,
     within: &str,
     subnets: &[String],

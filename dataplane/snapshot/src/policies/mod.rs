@@ -11,7 +11,8 @@ use weir_rate::Tally;
 use weir_rules::{Choice, Policies, PolicySet, RateRule};
 
 pub(crate) use groups::{
-    Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
+    Groups, KeptAddressGroup, KeptStringGroup, addresses, read_addresses, read_strings, subject_of_addresses,
+    subject_of_strings,
 };
 pub(crate) use rate::{check_numbers, read_limits};
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};

@@ -89,6 +89,50 @@ fn pool_has_its_servers_and_limits() {
 }
 
 #[test]
+fn pool_has_its_algorithm_and_what_belongs_to_it() {
+    use weir_api::dataplane::v1::Algorithm as Wanted;
+    let algorithms = [
+        (Wanted::Random, Algorithm::Random),
+        (Wanted::FastestResponse, Algorithm::FastestResponse),
+        (Wanted::LeastLoad, Algorithm::LeastLoad),
+        (Wanted::FewestServers, Algorithm::FewestServers),
+    ];
+    for (wanted, algorithm) in algorithms {
+        let mut plan = plan();
+        plan.pools[0].algorithm = wanted.into();
+        (plan.pools[0].ramp_ms, plan.pools[0].slow_ms) = (60_000, 250);
+        let snapshot = built(&plan, None);
+        let balance = &snapshot.pool("pool-1").unwrap().balance;
+        assert_eq!((balance.algorithm, balance.ramp_ns, balance.slow_ns), (algorithm, 60_000_000_000, 250_000_000));
+    }
+}
+
+#[test]
+fn pool_has_what_binds_its_clients() {
+    let mut plan = plan();
+    plan.pools[0].persistence_header = "X-Tenant".to_owned();
+    plan.pools[0].servers[0].header_value = "red".to_owned();
+    (plan.pools[0].when_down, plan.pools[0].keeps_disabled) = (1, true);
+    let snapshot = built(&plan, None);
+    let pool = snapshot.pool("pool-1").unwrap();
+    assert!(pool.persistence.is_some());
+    let ties = weir_balance::Ties { when_down: weir_balance::WhenDown::Abort, keeps_disabled: true };
+    assert_eq!(pool.balance.ties, ties);
+}
+
+#[test]
+fn port_of_a_server_does_not_count_where_addresses_are_hashed() {
+    let keys_of = |port: u32, hash_addresses| {
+        let mut plan = plan();
+        plan.pools[0].hash_addresses = hash_addresses;
+        (plan.pools[0].servers[0].port, plan.pools[0].servers[0].id) = (port, format!("10.0.0.1:{port}"));
+        built(&plan, None).pool("pool-1").unwrap().balance.servers[0].key
+    };
+    assert_eq!(keys_of(8080, true), keys_of(9090, true));
+    assert_ne!(keys_of(8080, false), keys_of(9090, false));
+}
+
+#[test]
 fn server_is_found_by_its_name_wherever_it_stands() {
     let mut plan = plan();
     plan.pools[0].servers.rotate_left(1);

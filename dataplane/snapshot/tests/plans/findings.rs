@@ -34,6 +34,23 @@ pub fn datagrams(plan: &mut Plan) -> &mut VirtualService {
     service
 }
 
+fn compressing(plan: &mut Plan, edit: impl FnOnce(&mut Compression)) {
+    let mut compression = Compression {
+        content_types: vec!["text/html".to_owned()],
+        level_normal: 1,
+        level_aggressive: 5,
+        ..Compression::default()
+    };
+    edit(&mut compression);
+    plan.virtual_services[0].http.as_mut().unwrap().compression = Some(compression);
+}
+
+fn caching(plan: &mut Plan, edit: impl FnOnce(&mut Cache)) {
+    let mut cache = Cache { max_bytes: 1000, ..Cache::default() };
+    edit(&mut cache);
+    plan.virtual_services[0].http.as_mut().unwrap().cache = Some(cache);
+}
+
 pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
@@ -44,6 +61,28 @@ pub const CASES: &[Case] = &[
     ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
     ("two services on one address", |p| p.virtual_services[1].listeners.push(listener("192.0.2.10", 443, false))),
     ("one service twice on one address", |p| p.virtual_services[1].listeners.push(listener("2001:db8::1", 80, false))),
+    ("a cache", |p| caching(p, |_| {})),
+    ("a cache for nothing", |p| caching(p, |cache| cache.min_bytes = 1001)),
+    ("a cache that leaves out paths by an expression", |p| {
+        let criterion = TextCriterion::Regex.into();
+        caching(p, |cache| {
+            cache.blocked_paths = Some(TextMatch { criterion, values: vec!["a".to_owned()], ..TextMatch::default() });
+        })
+    }),
+    ("compression", |p| compressing(p, |_| {})),
+    ("compression of nothing", |p| compressing(p, |compression| compression.content_types.clear())),
+    ("compression at levels that are none", |p| {
+        compressing(p, |compression| (compression.level_normal, compression.level_aggressive) = (0, 10))
+    }),
+    ("compression with filters that cannot be read", |p| {
+        let filter = |level, subnet: &str| CompressionFilter {
+            level,
+            compares_clients: true,
+            subnets: vec![subnet.to_owned()],
+            ..CompressionFilter::default()
+        };
+        compressing(p, |compression| compression.filters = vec![filter(9, "10.0.0.0/8"), filter(0, "10.0.0.0/99")])
+    }),
     ("a child without its parent", |p| child(p, |child| child.parent_uuid = "virtualservice-9".to_owned())),
     ("a child of a service that has none", |p| child(p, |child| child.parent_uuid = "virtualservice-2".to_owned())),
     ("a child with a port", |p| child(p, |child| child.listeners = vec![listener("192.0.2.10", 81, false)])),
@@ -235,6 +274,8 @@ pub const CASES: &[Case] = &[
         p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
+    ("persistence by a header that is no name", |p| p.pools[0].persistence_header = "a b".to_owned()),
+    ("an unknown choice for bound clients", |p| p.pools[0].when_down = 93),
     ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),
     ("TLS to servers with a certificate and a PKI profile that are not there", |p| {
         server_tls(p).certificate_uuid = "certificate-9".to_owned();

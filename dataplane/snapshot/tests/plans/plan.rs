@@ -104,7 +104,7 @@ pub fn server(address: &str, port: u32) -> Server {
         enabled: true,
         hostname: String::new(),
         max_connections: 100,
-        token: String::new(),
+        ..Server::default()
     }
 }
 

@@ -249,8 +249,18 @@ impl Flags {
     /// The span is the engine's, and that of the client stands in the place of the suites that a client offered.
     pub const OWN_SPAN: Self = Self(1 << 18);
 
+    /// A stored response has answered.
+    pub const CACHE_HIT: Self = Self(1 << 22);
+    /// The response was stored, or is.
+    pub const CACHEABLE: Self = Self(1 << 23);
+
+    /// What became of the response's compression: its number in `Compressions` of `api/record`, from 1 to 7.
+    pub fn compression(number: u8) -> Self {
+        Self(u32::from(number & 7) << 19)
+    }
+
     /// What scripts have said stands in the same place, behind the span, and before it a byte that says how long the span is.
-    pub const SCRIPTED: Self = Self(1 << 19);
+    pub const SCRIPTED: Self = Self(1 << 24);
 
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {

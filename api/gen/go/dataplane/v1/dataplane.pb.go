@@ -235,64 +235,6 @@ func (Picked) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
-type Eligibility int32
-
-const (
-	Eligibility_ELIGIBILITY_UNSPECIFIED Eligibility = 0
-	Eligibility_ELIGIBILITY_ELIGIBLE    Eligibility = 1
-	Eligibility_ELIGIBILITY_DISABLED    Eligibility = 2
-	Eligibility_ELIGIBILITY_DOWN        Eligibility = 3 // a health monitor says so, or has not said that it is up
-	Eligibility_ELIGIBILITY_FULL        Eligibility = 4
-	Eligibility_ELIGIBILITY_SUSPECT     Eligibility = 5 // new connections to it have failed
-)
-
-// Enum value maps for Eligibility.
-var (
-	Eligibility_name = map[int32]string{
-		0: "ELIGIBILITY_UNSPECIFIED",
-		1: "ELIGIBILITY_ELIGIBLE",
-		2: "ELIGIBILITY_DISABLED",
-		3: "ELIGIBILITY_DOWN",
-		4: "ELIGIBILITY_FULL",
-		5: "ELIGIBILITY_SUSPECT",
-	}
-	Eligibility_value = map[string]int32{
-		"ELIGIBILITY_UNSPECIFIED": 0,
-		"ELIGIBILITY_ELIGIBLE":    1,
-		"ELIGIBILITY_DISABLED":    2,
-		"ELIGIBILITY_DOWN":        3,
-		"ELIGIBILITY_FULL":        4,
-		"ELIGIBILITY_SUSPECT":     5,
-	}
-)
-
-func (x Eligibility) Enum() *Eligibility {
-	p := new(Eligibility)
-	*p = x
-	return p
-}
-
-func (x Eligibility) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Eligibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
-}
-
-func (Eligibility) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
-}
-
-func (x Eligibility) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Eligibility.Descriptor instead.
-func (Eligibility) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
-}
-
 // Whether each worker is pinned to a core.
 type WorkerPinning int32
 
@@ -327,11 +269,11 @@ func (x WorkerPinning) String() string {
 }
 
 func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (WorkerPinning) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x WorkerPinning) Number() protoreflect.EnumNumber {
@@ -340,7 +282,7 @@ func (x WorkerPinning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WorkerPinning.Descriptor instead.
 func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
@@ -377,11 +319,11 @@ func (x Hosting) String() string {
 }
 
 func (Hosting) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Hosting) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Hosting) Number() protoreflect.EnumNumber {
@@ -390,7 +332,7 @@ func (x Hosting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Hosting.Descriptor instead.
 func (Hosting) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
@@ -427,11 +369,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -440,7 +382,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type ProxyProtocol int32
@@ -476,11 +418,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -489,7 +431,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -526,11 +468,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -539,7 +481,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type XffUpdate int32
@@ -575,11 +517,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -588,7 +530,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -625,11 +567,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -638,7 +580,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type TlsVersion int32
@@ -680,11 +622,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -693,7 +635,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type Algorithm int32
@@ -702,6 +644,10 @@ const (
 	Algorithm_ALGORITHM_LEAST_CONNECTIONS Algorithm = 0
 	Algorithm_ALGORITHM_ROUND_ROBIN       Algorithm = 1
 	Algorithm_ALGORITHM_CONSISTENT_HASH   Algorithm = 2
+	Algorithm_ALGORITHM_RANDOM            Algorithm = 3
+	Algorithm_ALGORITHM_FASTEST_RESPONSE  Algorithm = 4
+	Algorithm_ALGORITHM_LEAST_LOAD        Algorithm = 5
+	Algorithm_ALGORITHM_FEWEST_SERVERS    Algorithm = 6
 )
 
 // Enum value maps for Algorithm.
@@ -710,11 +656,19 @@ var (
 		0: "ALGORITHM_LEAST_CONNECTIONS",
 		1: "ALGORITHM_ROUND_ROBIN",
 		2: "ALGORITHM_CONSISTENT_HASH",
+		3: "ALGORITHM_RANDOM",
+		4: "ALGORITHM_FASTEST_RESPONSE",
+		5: "ALGORITHM_LEAST_LOAD",
+		6: "ALGORITHM_FEWEST_SERVERS",
 	}
 	Algorithm_value = map[string]int32{
 		"ALGORITHM_LEAST_CONNECTIONS": 0,
 		"ALGORITHM_ROUND_ROBIN":       1,
 		"ALGORITHM_CONSISTENT_HASH":   2,
+		"ALGORITHM_RANDOM":            3,
+		"ALGORITHM_FASTEST_RESPONSE":  4,
+		"ALGORITHM_LEAST_LOAD":        5,
+		"ALGORITHM_FEWEST_SERVERS":    6,
 	}
 )
 
@@ -729,11 +683,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -742,7 +696,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type HashInput int32
@@ -781,11 +735,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -794,7 +748,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 // What a client gets when no server can take its request.
@@ -831,11 +785,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -844,7 +798,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 type ToDataplane struct {
@@ -2324,83 +2278,6 @@ func (x *MemberStanding) GetServersUp() uint32 {
 	return 0
 }
 
-// What a worker knows of a server.
-type Standing struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	ServerId       string                 `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	Eligibility    Eligibility            `protobuf:"varint,2,opt,name=eligibility,proto3,enum=weir.dataplane.v1.Eligibility" json:"eligibility,omitempty"`
-	Connections    uint32                 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`                             // requests and tunnels that this worker has there
-	MaxConnections uint32                 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"` // of this worker; 0: no limit
-	Ratio          uint32                 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Standing) Reset() {
-	*x = Standing{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Standing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Standing) ProtoMessage() {}
-
-func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
-func (*Standing) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *Standing) GetServerId() string {
-	if x != nil {
-		return x.ServerId
-	}
-	return ""
-}
-
-func (x *Standing) GetEligibility() Eligibility {
-	if x != nil {
-		return x.Eligibility
-	}
-	return Eligibility_ELIGIBILITY_UNSPECIFIED
-}
-
-func (x *Standing) GetConnections() uint32 {
-	if x != nil {
-		return x.Connections
-	}
-	return 0
-}
-
-func (x *Standing) GetMaxConnections() uint32 {
-	if x != nil {
-		return x.MaxConnections
-	}
-	return 0
-}
-
-func (x *Standing) GetRatio() uint32 {
-	if x != nil {
-		return x.Ratio
-	}
-	return 0
-}
-
 type Plan struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Revision          uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -2422,7 +2299,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2311,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2324,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -2554,7 +2431,7 @@ type PlanChange struct {
 
 func (x *PlanChange) Reset() {
 	*x = PlanChange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2443,7 @@ func (x *PlanChange) String() string {
 func (*PlanChange) ProtoMessage() {}
 
 func (x *PlanChange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2456,7 @@ func (x *PlanChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanChange.ProtoReflect.Descriptor instead.
 func (*PlanChange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanChange) GetBaseRevision() uint64 {
@@ -2623,7 +2500,7 @@ type Removed struct {
 
 func (x *Removed) Reset() {
 	*x = Removed{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2512,7 @@ func (x *Removed) String() string {
 func (*Removed) ProtoMessage() {}
 
 func (x *Removed) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2525,7 @@ func (x *Removed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removed.ProtoReflect.Descriptor instead.
 func (*Removed) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Removed) GetVirtualServices() []string {
@@ -2764,7 +2641,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2653,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2666,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -3015,7 +2892,7 @@ type Analytics struct {
 
 func (x *Analytics) Reset() {
 	*x = Analytics{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +2904,7 @@ func (x *Analytics) String() string {
 func (*Analytics) ProtoMessage() {}
 
 func (x *Analytics) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +2917,7 @@ func (x *Analytics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analytics.ProtoReflect.Descriptor instead.
 func (*Analytics) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Analytics) GetSignificantPerS() uint32 {
@@ -3165,7 +3042,7 @@ type Traces struct {
 
 func (x *Traces) Reset() {
 	*x = Traces{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3177,7 +3054,7 @@ func (x *Traces) String() string {
 func (*Traces) ProtoMessage() {}
 
 func (x *Traces) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +3067,7 @@ func (x *Traces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traces.ProtoReflect.Descriptor instead.
 func (*Traces) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Traces) GetSampledPerMillion() uint32 {
@@ -3213,7 +3090,7 @@ type RecordFilter struct {
 
 func (x *RecordFilter) Reset() {
 	*x = RecordFilter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3102,7 @@ func (x *RecordFilter) String() string {
 func (*RecordFilter) ProtoMessage() {}
 
 func (x *RecordFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3115,7 @@ func (x *RecordFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
 func (*RecordFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RecordFilter) GetClientSubnets() []string {
@@ -3287,7 +3164,7 @@ type Mask struct {
 
 func (x *Mask) Reset() {
 	*x = Mask{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3176,7 @@ func (x *Mask) String() string {
 func (*Mask) ProtoMessage() {}
 
 func (x *Mask) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3189,7 @@ func (x *Mask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mask.ProtoReflect.Descriptor instead.
 func (*Mask) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mask) GetName() *TextMatch {
@@ -3340,7 +3217,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3352,7 +3229,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3365,7 +3242,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -3392,7 +3269,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3281,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3294,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostRule) GetName() string {
@@ -3447,7 +3324,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3336,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3349,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3544,6 +3421,8 @@ type HttpProfile struct {
 	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
 	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
 	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
+	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                             // unset: none
+	Cache                     *Cache                 `protobuf:"bytes,701,opt,name=cache,proto3" json:"cache,omitempty"`                                                         // unset: none
 	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -3551,7 +3430,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3442,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3455,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3796,6 +3675,20 @@ func (x *HttpProfile) GetWebsockets() bool {
 	return false
 }
 
+func (x *HttpProfile) GetCompression() *Compression {
+	if x != nil {
+		return x.Compression
+	}
+	return nil
+}
+
+func (x *HttpProfile) GetCache() *Cache {
+	if x != nil {
+		return x.Cache
+	}
+	return nil
+}
+
 func (x *HttpProfile) GetAnyHost() bool {
 	if x != nil {
 		return x.AnyHost
@@ -3818,7 +3711,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3830,7 +3723,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3843,7 +3736,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3899,7 +3792,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3804,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +3817,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3957,7 +3850,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +3862,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +3875,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -4035,7 +3928,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4047,7 +3940,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4060,7 +3953,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -4107,7 +4000,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4012,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4025,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -4205,7 +4098,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4217,7 +4110,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4230,7 +4123,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -4267,7 +4160,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4279,7 +4172,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4292,7 +4185,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4341,7 +4234,7 @@ type OcspAnswer struct {
 
 func (x *OcspAnswer) Reset() {
 	*x = OcspAnswer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4246,7 @@ func (x *OcspAnswer) String() string {
 func (*OcspAnswer) ProtoMessage() {}
 
 func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4259,7 @@ func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OcspAnswer.ProtoReflect.Descriptor instead.
 func (*OcspAnswer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OcspAnswer) GetDer() []byte {
@@ -4397,7 +4290,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4302,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4315,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4476,21 +4369,28 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests per connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // per server and worker; 0: the operator sets no limit
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`              // unset: connections to servers are not encrypted
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                           // unset: the algorithm alone chooses each request's server
-	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`    // a server to which new connections fail is suspect, and skipped
-	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                      // unset: HTTP/1.1
-	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                // unset: clients get the first response
-	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`             // statuses that are no errors of its servers, 400-599
-	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"` // a group passes the pool over while fewer are up; 0: 1
-	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`          // for FAIL_ACTION_ANSWER
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`                                      // unset: connections to servers are not encrypted
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                                                   // unset: the algorithm alone chooses each request's server
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`                            // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                                              // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                                        // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                                     // statuses that are no errors of its servers, 400-599
+	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`                         // a group passes the pool over while fewer are up; 0: 1
+	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                                  // for FAIL_ACTION_ANSWER
+	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                                             // a server that has come up gets its whole share after this time; 0: at once
+	SlowMs                  uint32                 `protobuf:"varint,661,opt,name=slow_ms,json=slowMs,proto3" json:"slow_ms,omitempty"`                                             // for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
+	HashedBits              *uint32                `protobuf:"varint,663,opt,name=hashed_bits,json=hashedBits,proto3,oneof" json:"hashed_bits,omitempty"`                           // of HASH_INPUT_SOURCE_ADDRESS, only so many first bits count; unset: all
+	PersistenceHeader       string                 `protobuf:"bytes,664,opt,name=persistence_header,json=persistenceHeader,proto3" json:"persistence_header,omitempty"`             // a server is named by this header field instead of a cookie; empty: by none
+	WhenDown                WhenServerDown         `protobuf:"varint,665,opt,name=when_down,json=whenDown,proto3,enum=weir.dataplane.v1.WhenServerDown" json:"when_down,omitempty"` // the server that a client is bound to
+	KeepsDisabled           bool                   `protobuf:"varint,666,opt,name=keeps_disabled,json=keepsDisabled,proto3" json:"keeps_disabled,omitempty"`                        // clients that are bound to a disabled server still get it
+	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"`                        // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4502,7 +4402,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4515,7 +4415,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4672,6 +4572,55 @@ func (x *Pool) GetFailAnswer() *FailAnswer {
 	return nil
 }
 
+func (x *Pool) GetRampMs() uint32 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
+}
+
+func (x *Pool) GetSlowMs() uint32 {
+	if x != nil {
+		return x.SlowMs
+	}
+	return 0
+}
+
+func (x *Pool) GetHashedBits() uint32 {
+	if x != nil && x.HashedBits != nil {
+		return *x.HashedBits
+	}
+	return 0
+}
+
+func (x *Pool) GetPersistenceHeader() string {
+	if x != nil {
+		return x.PersistenceHeader
+	}
+	return ""
+}
+
+func (x *Pool) GetWhenDown() WhenServerDown {
+	if x != nil {
+		return x.WhenDown
+	}
+	return WhenServerDown_WHEN_SERVER_DOWN_ANOTHER
+}
+
+func (x *Pool) GetKeepsDisabled() bool {
+	if x != nil {
+		return x.KeepsDisabled
+	}
+	return false
+}
+
+func (x *Pool) GetHashAddresses() bool {
+	if x != nil {
+		return x.HashAddresses
+	}
+	return false
+}
+
 // After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 type Reselect struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -4685,7 +4634,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4697,7 +4646,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4710,7 +4659,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4751,7 +4700,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4763,7 +4712,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4776,7 +4725,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4805,7 +4754,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4817,7 +4766,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4830,7 +4779,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4860,7 +4809,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +4821,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +4834,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4933,7 +4882,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +4894,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4958,7 +4907,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -5019,14 +4968,16 @@ type Server struct {
 	Enabled        bool                   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Hostname       string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
 	MaxConnections uint32                 `protobuf:"varint,7,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"` // the server's name in CookiePersistence, the same on every engine
+	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`                                  // the server's name in CookiePersistence, the same on every engine
+	OtherTokens    []string               `protobuf:"bytes,660,rep,name=other_tokens,json=otherTokens,proto3" json:"other_tokens,omitempty"` // by other keys: they name it, too, and no client gets them
+	HeaderValue    string                 `protobuf:"bytes,661,opt,name=header_value,json=headerValue,proto3" json:"header_value,omitempty"` // the server's name in persistence_header; empty: none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5038,7 +4989,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5051,7 +5002,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Server) GetId() string {
@@ -5110,6 +5061,20 @@ func (x *Server) GetToken() string {
 	return ""
 }
 
+func (x *Server) GetOtherTokens() []string {
+	if x != nil {
+		return x.OtherTokens
+	}
+	return nil
+}
+
+func (x *Server) GetHeaderValue() string {
+	if x != nil {
+		return x.HeaderValue
+	}
+	return ""
+}
+
 // Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 // taken is sent again, also to the next agent.
 type Records struct {
@@ -5130,7 +5095,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5107,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5155,7 +5120,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -5217,7 +5182,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5194,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5207,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -5270,7 +5235,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5282,7 +5247,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5295,7 +5260,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -5330,7 +5295,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5342,7 +5307,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5355,7 +5320,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5391,7 +5356,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5403,7 +5368,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5416,7 +5381,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5461,7 +5426,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5473,7 +5438,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5486,7 +5451,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5608,7 +5573,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5620,7 +5585,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5633,7 +5598,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5858,7 +5823,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5870,7 +5835,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5883,7 +5848,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5922,7 +5887,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5934,7 +5899,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5947,7 +5912,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -6008,7 +5973,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6020,7 +5985,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6033,7 +5998,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -6092,7 +6057,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6104,7 +6069,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6117,7 +6082,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -6151,7 +6116,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6163,7 +6128,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6176,7 +6141,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -6221,7 +6186,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6233,7 +6198,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +6211,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6384,7 +6349,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6396,7 +6361,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6409,7 +6374,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{59}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6465,7 +6430,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6582,13 +6547,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
 	"\n" +
-	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xca\x01\n" +
-	"\bStanding\x12\x1b\n" +
-	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
-	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
-	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
-	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xee\x06\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xee\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6702,7 +6661,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
-	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xbb\v\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xaf\f\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -6740,7 +6699,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x1f\n" +
 	"\n" +
 	"websockets\x18\x82\x01 \x01(\bR\n" +
-	"websockets\x12\x19\n" +
+	"websockets\x12A\n" +
+	"\vcompression\x18\xbc\x05 \x01(\v2\x1e.weir.dataplane.v1.CompressionR\vcompression\x12/\n" +
+	"\x05cache\x18\xbd\x05 \x01(\v2\x18.weir.dataplane.v1.CacheR\x05cache\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
@@ -6804,7 +6765,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xd6\b\n" +
+	"revocation\"\x82\v\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6834,7 +6795,16 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12%\n" +
 	"\x0emin_servers_up\x18\x80\x05 \x01(\rR\fminServersUp\x12?\n" +
 	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
-	"failAnswer\"\xb0\x01\n" +
+	"failAnswer\x12\x18\n" +
+	"\aramp_ms\x18\x94\x05 \x01(\rR\x06rampMs\x12\x18\n" +
+	"\aslow_ms\x18\x95\x05 \x01(\rR\x06slowMs\x12%\n" +
+	"\vhashed_bits\x18\x97\x05 \x01(\rH\x00R\n" +
+	"hashedBits\x88\x01\x01\x12.\n" +
+	"\x12persistence_header\x18\x98\x05 \x01(\tR\x11persistenceHeader\x12?\n" +
+	"\twhen_down\x18\x99\x05 \x01(\x0e2!.weir.dataplane.v1.WhenServerDownR\bwhenDown\x12&\n" +
+	"\x0ekeeps_disabled\x18\x9a\x05 \x01(\bR\rkeepsDisabled\x12&\n" +
+	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddressesB\x0e\n" +
+	"\f_hashed_bits\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6863,7 +6833,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"serverName\x12\x1d\n" +
 	"\n" +
 	"host_check\x18\x06 \x01(\bR\thostCheck\x12!\n" +
-	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xd1\x01\n" +
+	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\x99\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -6872,7 +6842,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xa1\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\x12\"\n" +
+	"\fother_tokens\x18\x94\x05 \x03(\tR\votherTokens\x12\"\n" +
+	"\fheader_value\x18\x95\x05 \x01(\tR\vheaderValue\"\xa1\x02\n" +
 	"\aRecords\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
@@ -7012,14 +6984,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13PICKED_BY_ALGORITHM\x10\x01\x12\x19\n" +
 	"\x15PICKED_BY_PERSISTENCE\x10\x02\x12\x14\n" +
 	"\x10PICKED_FOR_TRIAL\x10\x03\x12\x12\n" +
-	"\x0ePICKED_AS_LAST\x10\x04*\xa3\x01\n" +
-	"\vEligibility\x12\x1b\n" +
-	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
-	"\x14ELIGIBILITY_DISABLED\x10\x02\x12\x14\n" +
-	"\x10ELIGIBILITY_DOWN\x10\x03\x12\x14\n" +
-	"\x10ELIGIBILITY_FULL\x10\x04\x12\x17\n" +
-	"\x13ELIGIBILITY_SUSPECT\x10\x05*]\n" +
+	"\x0ePICKED_AS_LAST\x10\x04*]\n" +
 	"\rWorkerPinning\x12\x17\n" +
 	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
 	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
@@ -7057,11 +7022,15 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fTLS_VERSION_1_0\x10\x01\x12\x13\n" +
 	"\x0fTLS_VERSION_1_1\x10\x02\x12\x13\n" +
 	"\x0fTLS_VERSION_1_2\x10\x03\x12\x13\n" +
-	"\x0fTLS_VERSION_1_3\x10\x04*f\n" +
+	"\x0fTLS_VERSION_1_3\x10\x04*\xd4\x01\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
-	"\x19ALGORITHM_CONSISTENT_HASH\x10\x02*}\n" +
+	"\x19ALGORITHM_CONSISTENT_HASH\x10\x02\x12\x14\n" +
+	"\x10ALGORITHM_RANDOM\x10\x03\x12\x1e\n" +
+	"\x1aALGORITHM_FASTEST_RESPONSE\x10\x04\x12\x18\n" +
+	"\x14ALGORITHM_LEAST_LOAD\x10\x05\x12\x1c\n" +
+	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06*}\n" +
 	"\tHashInput\x12\x1d\n" +
 	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
 	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
@@ -7085,217 +7054,221 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
 	(Chosen)(0),                    // 2: weir.dataplane.v1.Chosen
 	(Picked)(0),                    // 3: weir.dataplane.v1.Picked
-	(Eligibility)(0),               // 4: weir.dataplane.v1.Eligibility
-	(WorkerPinning)(0),             // 5: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                   // 6: weir.dataplane.v1.Hosting
-	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 16: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 17: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 18: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 19: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 20: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 21: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 22: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 23: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 24: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 25: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 26: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 27: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 28: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 29: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 30: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 31: weir.dataplane.v1.Explanation
-	(*MemberStanding)(nil),         // 32: weir.dataplane.v1.MemberStanding
-	(*Standing)(nil),               // 33: weir.dataplane.v1.Standing
-	(*Plan)(nil),                   // 34: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 35: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 36: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 37: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 38: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 39: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 40: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 41: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 42: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 43: weir.dataplane.v1.HostRule
-	(*Listener)(nil),               // 44: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 45: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 46: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 47: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 48: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 49: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
-	(*OcspAnswer)(nil),             // 53: weir.dataplane.v1.OcspAnswer
-	(*PkiProfile)(nil),             // 54: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 55: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 56: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 57: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 58: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 59: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 60: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 61: weir.dataplane.v1.Server
-	(*Records)(nil),                // 62: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 63: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 64: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 65: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 66: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 67: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 68: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 69: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 70: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 71: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 72: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 73: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 74: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 75: weir.dataplane.v1.WorkerCounters
-	(ClientCertificateMode)(0),     // 76: weir.dataplane.v1.ClientCertificateMode
-	(*HttpPolicySet)(nil),          // 77: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 78: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 79: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 80: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 81: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 82: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 83: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 89: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 90: weir.dataplane.v1.FailAnswer
+	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
+	(Duty)(0),                      // 6: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 7: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 28: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
+	(*MemberStanding)(nil),         // 31: weir.dataplane.v1.MemberStanding
+	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
+	(*OcspAnswer)(nil),             // 51: weir.dataplane.v1.OcspAnswer
+	(*PkiProfile)(nil),             // 52: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 56: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 57: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 58: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 59: weir.dataplane.v1.Server
+	(*Records)(nil),                // 60: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 61: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 62: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 63: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 64: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 65: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 66: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 67: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 68: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 69: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 70: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 71: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 72: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 73: weir.dataplane.v1.WorkerCounters
+	(*Standing)(nil),               // 74: weir.dataplane.v1.Standing
+	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
+	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 82: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 83: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 84: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 85: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 86: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 87: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 88: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 89: weir.dataplane.v1.Cache
+	(*Revocation)(nil),             // 90: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 91: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 92: weir.dataplane.v1.WhenServerDown
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	34,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	25,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	35,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	66,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	67,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	62,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	32,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	24,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	27,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	26,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	33,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	64,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	16,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	28,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	18,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	19,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	22,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	65,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	60,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	30,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	20,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	24,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	24,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	26,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	30,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	23,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	23,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	25,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
 	2,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	12,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	76,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	74,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	32,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	4,   // 30: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	37,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	55,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	52,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	54,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	5,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	77,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	78,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	79,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	80,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	81,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	82,  // 41: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	83,  // 42: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	34,  // 43: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 44: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 45: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 46: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 47: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 48: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 49: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 50: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 51: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 52: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 53: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 54: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	84,  // 55: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	85,  // 56: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	86,  // 57: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 58: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 59: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	40,  // 60: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 61: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 62: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	57,  // 63: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 64: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	88,  // 65: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	88,  // 66: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 67: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	88,  // 68: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 69: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 70: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 71: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 72: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 73: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 74: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 75: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 76: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	53,  // 77: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	89,  // 78: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 79: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 80: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	61,  // 81: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 82: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	60,  // 83: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	59,  // 84: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	58,  // 85: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	56,  // 86: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	57,  // 87: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	90,  // 88: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	57,  // 89: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 90: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	63,  // 91: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	64,  // 92: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	65,  // 93: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	68,  // 94: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	74,  // 95: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	75,  // 96: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	73,  // 97: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 98: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	72,  // 99: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	70,  // 101: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	73,  // 102: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	72,  // 103: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	72,  // 104: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	72,  // 105: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	72,  // 106: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	72,  // 107: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	72,  // 108: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	72,  // 109: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	31,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	35,  // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	53,  // 31: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50,  // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52,  // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	76,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	77,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	78,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	79,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	80,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	81,  // 40: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	82,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	32,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	83,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	84,  // 55: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	85,  // 56: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	85,  // 57: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 58: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	38,  // 59: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39,  // 60: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39,  // 61: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55,  // 62: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37,  // 63: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	87,  // 64: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	87,  // 65: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41,  // 66: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	87,  // 67: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 68: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 69: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 70: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44,  // 71: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	88,  // 72: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	89,  // 73: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	7,   // 74: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 75: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 76: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49,  // 77: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	51,  // 78: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	90,  // 79: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 80: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 81: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	59,  // 82: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14,  // 83: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	58,  // 84: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	57,  // 85: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	56,  // 86: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54,  // 87: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55,  // 88: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	91,  // 89: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	92,  // 90: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	55,  // 91: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 92: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	61,  // 93: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	62,  // 94: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63,  // 95: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	66,  // 96: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	72,  // 97: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	73,  // 98: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	71,  // 99: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	70,  // 101: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 102: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	68,  // 103: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	71,  // 104: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 105: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	70,  // 106: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	70,  // 107: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 108: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	70,  // 109: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	70,  // 110: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 111: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7304,6 +7277,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		return
 	}
 	file_dataplane_v1_connections_proto_init()
+	file_dataplane_v1_content_proto_init()
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
@@ -7329,13 +7303,14 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Explanation)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
+	file_dataplane_v1_dataplane_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      16,
-			NumMessages:   60,
+			NumEnums:      15,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

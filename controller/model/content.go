@@ -1,0 +1,61 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// Content has the groups that an application profile names for what engines do to the content of responses, by
+// reference: those that are there.
+type Content struct {
+	StringGroups  map[string]*kinds.StringGroup
+	AddressGroups map[string]*kinds.IpAddrGroup
+}
+
+const ofHTTP = "application_profile_ref.http_profile."
+
+// resolveContent finds these groups.
+func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
+	if vs.HTTP == nil {
+		return
+	}
+	compression, cache := vs.HTTP.Compression, vs.HTTP.Cache
+	compresses, caches := compression != nil && compression.Enabled, cache != nil && cache.Enabled
+	if compresses || caches {
+		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*kinds.IpAddrGroup{}}
+	}
+	if compresses {
+		k.resolveCompression(from, vs.Content, compression)
+	}
+	if caches {
+		k.resolveCache(from, vs.Content, cache)
+	}
+}
+
+func (k *Keeper) resolveCompression(from *source, to *Content, compression *kinds.CompressionProfile) {
+	const field = ofHTTP + "compression_profile."
+	texts := func(field, reference string) {
+		if group := follow(from, k.stringGroups, field, reference); group != nil {
+			to.StringGroups[reference] = group
+		}
+	}
+	texts(field+"compressible_content_ref", compression.ContentRef)
+	texts(field+"mobile_str_ref", compression.MobileRef)
+	for i := range compression.Filters {
+		filter, at := &compression.Filters[i], fmt.Sprintf("%sfilter[%d].", field, i)
+		texts(at+"devices_ref", filter.DevicesRef)
+		if group := follow(from, k.addressGroups, at+"ip_addrs_ref", filter.AddrsRef); group != nil {
+			to.AddressGroups[filter.AddrsRef] = group
+		}
+	}
+}
+
+func (k *Keeper) resolveCache(from *source, to *Content, cache *kinds.CacheConfig) {
+	const field = ofHTTP + "cache_config."
+	followInto(from, k.stringGroups, field+"mime_types_group_refs", cache.MimeTypeRefs, to.StringGroups)
+	followInto(from, k.stringGroups, field+"mime_types_block_group_refs", cache.BlockedTypeRefs, to.StringGroups)
+	if paths := cache.URINonCacheable; paths != nil {
+		followInto(from, k.stringGroups, field+"uri_non_cacheable.string_group_refs", paths.GroupRefs, to.StringGroups)
+	}
+}

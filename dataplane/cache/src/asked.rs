@@ -1,0 +1,191 @@
+//! What a request asks of a cache, and how a stored response answers it (RFC 9111 §4).
+
+use weir_wire::head::{Fields, Method, RequestHead, ResponseHead};
+
+use crate::{
+    date::unix_s,
+    directives::OfRequest,
+    profile::{CacheProfile, Settings},
+    range::Part,
+    selecting::Selecting,
+    store::Key,
+    terms::Terms,
+};
+
+/// A request that a stored response may answer. It outlives its head.
+#[derive(Debug)]
+pub struct Asked {
+    pub key: Key,
+    pub head_only: bool,
+    directives: OfRequest,
+    authorized: bool,
+    none_match: Option<Box<[u8]>>,
+    modified_since: Option<u64>,
+    range: Option<Box<[u8]>>,
+    if_range: Option<Box<[u8]>>,
+    /// Its fields, as lines, for what responses vary by.
+    lines: Box<[u8]>,
+}
+
+/// Whether a stored response may answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    Answers,
+    /// Once its server has said that it still holds.
+    NeedsValidation,
+}
+
+/// How a stored response answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Given {
+    Whole,
+    NotModified,
+    Part { first: u64, last: u64 },
+    Unsatisfiable,
+}
+
+impl Asked {
+    /// `None`: nothing stored answers it, and its response is not stored. `hides_accept_encoding`: its server does not see
+    /// that field.
+    pub fn of(
+        profile: &CacheProfile,
+        head: &RequestHead<'_>,
+        key: impl FnOnce() -> Key,
+        hides_accept_encoding: bool,
+    ) -> Option<Self> {
+        let is_kind = matches!(head.method, Method::Get | Method::Head) && head.body.is_zero();
+        if !is_kind || !profile.takes(head.path) {
+            return None;
+        }
+        let fields = &head.fields;
+        // Conditions that a cache does not know are the server's (RFC 9110 §13.1).
+        if ["if-match", "if-unmodified-since"].iter().any(|name| fields.find(name.as_bytes()).is_some()) {
+            return None;
+        }
+        let directives = match profile.settings.ignores_request_directives {
+            true => OfRequest::default(),
+            false => OfRequest::of(fields),
+        };
+        let boxed = |name: &'static [u8]| fields.find(name).map(Box::from);
+        let none_match: Option<Box<[u8]>> = joined(fields, b"if-none-match");
+        let modified_since = if none_match.is_none() { unix_s(fields.first(b"if-modified-since")) } else { None };
+        let mut lines = Vec::with_capacity(fields.text_bytes());
+        for field in fields.iter() {
+            if hides_accept_encoding && field.name_text.eq_ignore_ascii_case(b"accept-encoding") {
+                continue;
+            }
+            [field.name_text, b":", field.value, b"\n"].iter().for_each(|part| lines.extend_from_slice(part));
+        }
+        Some(Self {
+            key: key(),
+            head_only: head.method == Method::Head,
+            directives,
+            authorized: fields.find(b"authorization").is_some(),
+            none_match,
+            modified_since,
+            range: boxed(b"range").filter(|_| head.method == Method::Get),
+            if_range: boxed(b"if-range"),
+            lines: lines.into(),
+        })
+    }
+
+    pub fn is_authorized(&self) -> bool {
+        self.authorized
+    }
+
+    /// Whether a server's answer to it may be stored.
+    pub fn may_be_stored(&self, settings: &Settings) -> bool {
+        !self.head_only && (settings.ignores_request_directives || !self.directives.no_store)
+    }
+
+    /// Whether its server is likely to send the whole, so that others may wait for it.
+    pub fn asks_for_whole(&self) -> bool {
+        !self.head_only && self.range.is_none() && self.none_match.is_none() && self.modified_since.is_none()
+    }
+
+    /// The values of what a response varies by, in their order (§4.1).
+    pub fn selecting(&self, fields: &Fields<'_>) -> Selecting {
+        let vary = fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(b"vary"));
+        let names = vary.flat_map(|field| field.value.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii);
+        Selecting::of(names.filter(|name| !name.is_empty()).map(|name| (name.to_vec(), self.value_of(name))))
+    }
+
+    pub fn is_selected_by(&self, selecting: &Selecting) -> bool {
+        selecting.fits(|name| self.value_of(name))
+    }
+
+    /// All values of a field, without white space around their elements.
+    fn value_of(&self, name: &[u8]) -> Vec<u8> {
+        let mut value = Vec::new();
+        for line in self.lines.split(|&byte| byte == b'\n') {
+            let Some(at) = line.iter().position(|&byte| byte == b':') else { continue };
+            if line[..at].eq_ignore_ascii_case(name) {
+                for element in line[at + 1..].split(|&byte| byte == b',') {
+                    value.extend_from_slice(element.trim_ascii());
+                    value.push(b',');
+                }
+            }
+        }
+        value
+    }
+
+    /// Whether a stored response may answer now.
+    pub fn fit(&self, terms: &Terms, now_s: u64) -> Fit {
+        let OfRequest { no_cache, max_age_s, min_fresh_s, max_stale_s, .. } = self.directives;
+        let age_s = terms.age_at(now_s);
+        let is_too_old = max_age_s.is_some_and(|most| age_s > most);
+        if terms.always_validates || no_cache || is_too_old {
+            return Fit::NeedsValidation;
+        }
+        let is_fresh = terms.fresh_s > age_s.saturating_add(min_fresh_s);
+        let may_be_stale = !terms.must_revalidate && max_stale_s.is_some_and(|most| terms.stale_for_s(now_s) <= most);
+        if is_fresh || may_be_stale && min_fresh_s == 0 { Fit::Answers } else { Fit::NeedsValidation }
+    }
+
+    /// How a stored response of so many bytes of content answers (RFC 9110 §13.2.2).
+    pub fn given(&self, head: &ResponseHead<'_>, length: u64) -> Given {
+        let fields = &head.fields;
+        let (tag, modified) = (fields.first(b"etag"), unix_s(fields.first(b"last-modified")));
+        if head.status != 200 {
+            return Given::Whole;
+        }
+        let is_known = match (&self.none_match, self.modified_since) {
+            (Some(tags), _) => matches_any(tags, tag),
+            (None, Some(since)) => modified.is_some_and(|modified| modified <= since),
+            (None, None) => false,
+        };
+        if is_known {
+            return Given::NotModified;
+        }
+        let Some(range) = &self.range else { return Given::Whole };
+        let holds = match self.if_range.as_deref() {
+            None => true,
+            // A strong comparison (RFC 9110 §13.1.5).
+            Some(wanted) if wanted.starts_with(b"\"") => wanted == tag,
+            Some(wanted) if wanted.starts_with(b"W/") => false,
+            Some(wanted) => unix_s(wanted).is_some_and(|wanted| modified == Some(wanted)),
+        };
+        match Part::of(range, length) {
+            _ if !holds => Given::Whole,
+            Part::Whole => Given::Whole,
+            Part::Bytes { first, last } => Given::Part { first, last },
+            Part::Unsatisfiable => Given::Unsatisfiable,
+        }
+    }
+}
+
+/// Whether one of the tags of an If-None-Match is this one, by the weak comparison (RFC 9110 §13.1.2).
+fn matches_any(tags: &[u8], tag: &[u8]) -> bool {
+    let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    let ours = opaque(tag);
+    tags.split(|&byte| byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .any(|one| one == b"*" || !tag.is_empty() && opaque(one) == ours)
+}
+
+/// All values of a field as one list. `None`: it is not there.
+fn joined(fields: &Fields<'_>, name: &'static [u8]) -> Option<Box<[u8]>> {
+    let values: Vec<&[u8]> =
+        fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value).collect();
+    (!values.is_empty()).then(|| values.join(&b',').into())
+}

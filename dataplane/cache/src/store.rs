@@ -1,0 +1,320 @@
+//! Which objects are stored, and which make room for others: S3-FIFO (Yang et al., "FIFO queues are all you need for
+//! cache eviction", SOSP 2023). New objects stand in a small queue; those that were asked for meanwhile move on to the main
+//! queue, and the others leave only their hashes, by which they are known when they come again.
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, Hash, Hasher},
+    sync::LazyLock,
+};
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt, quality::RandomState};
+
+/// The small queue has a tenth of the memory.
+const SMALL_PART: usize = 10;
+/// How often an object counts at most.
+const COUNT_MOST: u8 = 3;
+/// Hashes of objects that were there, or were asked for once.
+const GHOSTS: usize = 16_384;
+/// Forms of one resource.
+const FORMS_MOST: usize = 8;
+
+/// What a resource is called by: scheme, host, path and query.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Key {
+    text: Box<[u8]>,
+    hash: u64,
+}
+
+/// Peers cannot know which keys have equal hashes.
+static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+impl Key {
+    pub fn of(scheme: &[u8], host: &[u8], path: &[u8]) -> Self {
+        let mut text = Vec::with_capacity(scheme.len() + host.len() + path.len() + 3);
+        [scheme, b"://", &host.to_ascii_lowercase(), path].iter().for_each(|part| text.extend_from_slice(part));
+        Self::of_text(text.into())
+    }
+
+    fn of_text(text: Box<[u8]>) -> Self {
+        let hash = SECRET.hash_one(&text);
+        Self { text, hash }
+    }
+
+    /// The same in all workers of a process.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Objects of type `T` of one worker.
+pub struct Store<T> {
+    most_bytes: usize,
+    bytes: usize,
+    small_bytes: usize,
+    entries: Vec<Option<Entry<T>>>,
+    free: Vec<u32>,
+    by_key: HashMap<Key, Vec<u32>>,
+    small: VecDeque<u32>,
+    main: VecDeque<u32>,
+    ghosts: VecDeque<u64>,
+    is_ghost: HashSet<u64>,
+}
+
+struct Entry<T> {
+    key: Key,
+    object: T,
+    bytes: usize,
+    count: u8,
+    in_main: bool,
+    /// It was removed, and leaves its queue at the next turn.
+    is_gone: bool,
+}
+
+impl<T> Store<T> {
+    pub fn new(most_bytes: usize) -> Self {
+        Self {
+            most_bytes,
+            bytes: 0,
+            small_bytes: 0,
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_key: HashMap::new(),
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            ghosts: VecDeque::new(),
+            is_ghost: HashSet::new(),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
+    /// The object of a key that is wanted.
+    pub fn find(&mut self, key: &Key, wanted: impl Fn(&T) -> bool) -> Option<&T> {
+        let forms = self.by_key.get(key)?;
+        let at = forms.iter().copied().find(|at| self.entry(*at).is_some_and(|entry| wanted(&entry.object)))?;
+        let entry = self.entries.get_mut(at as usize)?.as_mut()?;
+        entry.count = (entry.count + 1).min(COUNT_MOST);
+        Some(&entry.object)
+    }
+
+    /// Notes that a resource was asked for. Returns whether it was before, not long ago.
+    pub fn note(&mut self, key: &Key) -> bool {
+        let known = self.is_ghost.contains(&key.hash);
+        if !known {
+            self.remember(key.hash);
+        }
+        known
+    }
+
+    /// Stores an object of so many bytes, in place of those that it replaces. Others may have to go; one that is larger than
+    /// the small queue's part is not stored.
+    pub fn put(&mut self, key: Key, object: T, bytes: usize, replaces: impl Fn(&T) -> bool) {
+        let mut replaced: Vec<u32> = self.by_key.get(&key).cloned().unwrap_or_default();
+        let is_full = replaced.len() >= FORMS_MOST;
+        replaced.retain(|at| is_full || self.entry(*at).is_some_and(|entry| replaces(&entry.object)));
+        replaced.into_iter().for_each(|at| self.remove_at(at));
+        if bytes > self.most_bytes / 2 {
+            return;
+        }
+        while self.bytes + bytes > self.most_bytes && self.evict() {}
+        let in_main = self.is_ghost.contains(&key.hash);
+        let entry = Entry { key: key.clone(), object, bytes, count: 0, in_main, is_gone: false };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.entries[at as usize] = Some(entry);
+                at
+            }
+            None => {
+                self.entries.push(Some(entry));
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.bytes += bytes;
+        match in_main {
+            true => self.main.push_back(at),
+            false => {
+                self.small_bytes += bytes;
+                self.small.push_back(at);
+            }
+        }
+        self.by_key.entry(key).or_default().push(at);
+    }
+
+    /// Removes all forms of a resource.
+    pub fn remove(&mut self, key: &Key) {
+        for at in self.by_key.get(key).cloned().unwrap_or_default() {
+            self.remove_at(at);
+        }
+    }
+
+    /// Removes all objects that are wanted no more.
+    pub fn remove_if(&mut self, unwanted: impl Fn(&T) -> bool) {
+        let all = 0..self.entries.len() as u32;
+        let gone: Vec<u32> = all.filter(|at| self.entry(*at).is_some_and(|entry| unwanted(&entry.object))).collect();
+        gone.into_iter().for_each(|at| self.remove_at(at));
+    }
+
+    fn entry(&self, at: u32) -> Option<&Entry<T>> {
+        self.entries.get(at as usize)?.as_ref().filter(|entry| !entry.is_gone)
+    }
+
+    /// The entry keeps its place in its queue until its turn; its object goes when the last user does.
+    fn remove_at(&mut self, at: u32) {
+        let Some(Some(entry)) = self.entries.get_mut(at as usize) else { return };
+        if std::mem::replace(&mut entry.is_gone, true) {
+            return;
+        }
+        let (bytes, in_main) = (entry.bytes, entry.in_main);
+        self.bytes -= bytes;
+        if !in_main {
+            self.small_bytes -= bytes;
+        }
+        if let Some(forms) = self.by_key.get_mut(&entry.key) {
+            forms.retain(|other| *other != at);
+            if forms.is_empty() {
+                self.by_key.remove(&entry.key);
+            }
+        }
+        // Objects may be large: it must not wait for its turn.
+        let queue = if in_main { &mut self.main } else { &mut self.small };
+        queue.retain(|other| *other != at);
+        self.entries[at as usize] = None;
+        self.free.push(at);
+    }
+
+    /// Lets one object go. `false`: there is none.
+    fn evict(&mut self) -> bool {
+        loop {
+            let from_small = self.small_bytes > self.most_bytes / SMALL_PART || self.main.is_empty();
+            let next = if from_small { self.small.front() } else { self.main.front() };
+            let Some(&at) = next else { return false };
+            let Some(Some(entry)) = self.entries.get_mut(at as usize) else { return false };
+            if from_small && entry.count > 0 {
+                (entry.count, entry.in_main) = (0, true);
+                self.small_bytes -= entry.bytes;
+                self.small.pop_front();
+                self.main.push_back(at);
+            } else if !from_small && entry.count > 0 {
+                entry.count -= 1;
+                self.main.rotate_left(1);
+            } else {
+                let hash = entry.key.hash;
+                self.remove_at(at);
+                if from_small {
+                    self.remember(hash);
+                }
+                return true;
+            }
+        }
+    }
+
+    fn remember(&mut self, hash: u64) {
+        if !self.is_ghost.insert(hash) {
+            return;
+        }
+        self.ghosts.push_back(hash);
+        if self.ghosts.len() > GHOSTS
+            && let Some(oldest) = self.ghosts.pop_front()
+        {
+            self.is_ghost.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: u32) -> Key {
+        Key::of(b"http", b"A.test", format!("/{n}").as_bytes())
+    }
+
+    fn has(store: &mut Store<u32>, n: u32) -> bool {
+        store.find(&key(n), |_| true).is_some()
+    }
+
+    #[test]
+    fn hosts_have_no_case_and_paths_have() {
+        assert_eq!(Key::of(b"http", b"A.test", b"/a"), Key::of(b"http", b"a.TEST", b"/a"));
+        assert_ne!(Key::of(b"http", b"a", b"/a"), Key::of(b"http", b"a", b"/A"));
+        assert_ne!(Key::of(b"http", b"a", b"/"), Key::of(b"https", b"a", b"/"));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_asked_for_stays() {
+        let mut store = Store::new(1000);
+        store.put(key(0), 0, 10, |_| true);
+        for n in 1..1000 {
+            assert!(has(&mut store, 0), "{n}");
+            store.put(key(n), n, 10, |_| true);
+            assert!(store.bytes() <= 1000);
+        }
+        assert!(!has(&mut store, 1) && has(&mut store, 999));
+        assert_eq!(store.by_key.len(), store.bytes() / 10);
+    }
+
+    #[test]
+    fn scan_does_not_drive_out_what_was_asked_for() {
+        let mut store = Store::new(1000);
+        for round in 0..3 {
+            for n in 0..50 {
+                if !has(&mut store, n) {
+                    store.put(key(n), n, 10, |_| true);
+                }
+            }
+            let _ = round;
+        }
+        for n in 1000..3000 {
+            store.put(key(n), n, 10, |_| true);
+        }
+        let kept = (0..50).filter(|n| has(&mut store, *n)).count();
+        assert!(kept >= 45, "{kept}");
+    }
+
+    #[test]
+    fn forms_of_a_resource_are_told_apart_and_bounded() {
+        let mut store = Store::new(1000);
+        for form in 0..20 {
+            store.put(key(1), form, 10, |other| *other == form);
+            assert_eq!(store.find(&key(1), |other| *other == form), Some(&form));
+        }
+        assert!(store.by_key[&key(1)].len() <= FORMS_MOST);
+        store.put(key(1), 19, 30, |other| *other == 19);
+        store.remove(&key(1));
+        assert_eq!((store.bytes(), store.small.len(), store.main.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_asked_for_again_is_known() {
+        let mut store: Store<u32> = Store::new(10);
+        assert!(!store.note(&key(1)) && store.note(&key(1)) && !store.note(&key(2)));
+        store.put(key(1), 1, 6, |_| true);
+        assert!(store.find(&key(1), |_| true).is_none(), "it is too large");
+    }
+
+    #[test]
+    fn removed_objects_leave_no_trace() {
+        let mut store = Store::new(100);
+        for n in 0..5 {
+            store.put(key(n), n, 10, |_| true);
+        }
+        store.remove_if(|n| n % 2 == 0);
+        assert_eq!(store.bytes(), 20);
+        assert!(!has(&mut store, 0) && has(&mut store, 1));
+        store.put(key(7), 7, 50, |_| true);
+        assert!(has(&mut store, 7));
+    }
+}

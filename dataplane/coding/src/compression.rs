@@ -1,0 +1,232 @@
+//! A compression profile: for whom, and which responses.
+
+use std::{net::IpAddr, time::Duration};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use weir_rules::{Addresses, Edit, EditKind};
+use weir_wire::head::{Fields, Method, Name, NameSet, RequestHead, ResponseHead};
+
+use crate::{
+    accept::accepted,
+    coding::Coding,
+    media_type::{MediaTypes, essence},
+};
+
+/// What is compressed for which clients.
+#[derive(Debug)]
+pub struct Compression {
+    pub types: MediaTypes,
+    /// Responses whose length is known, and less, stay as they are.
+    pub min_bytes: u64,
+    /// From 1 to 9, of gzip.
+    pub level_normal: u8,
+    pub level_aggressive: u8,
+    pub by: By,
+    /// Servers do not hear which codings a client takes, so they compress nothing.
+    removed: Option<Edit>,
+}
+
+/// What the level for a client follows from.
+#[derive(Debug)]
+pub enum By {
+    /// The round trip to it, and whether it is mobile.
+    RoundTrip { low: Duration, high: Duration, mobile: Devices },
+    /// The first filter that matches it. Without one it gets the normal level.
+    Filters(Vec<Filter>),
+}
+
+#[derive(Debug)]
+pub struct Filter {
+    pub level: Level,
+    /// It matches clients that what follows does not match.
+    pub negated: bool,
+    /// Where a filter has addresses and devices, both have to match.
+    pub clients: Option<Addresses>,
+    pub devices: Option<Devices>,
+}
+
+/// Texts that stand in the User-Agent of some clients, in any case of letters.
+#[derive(Debug, Default)]
+pub struct Devices(Option<AhoCorasick>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    None,
+    Normal,
+    Aggressive,
+}
+
+/// What a request says about the coding of its response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// `None`: its client takes none.
+    pub coding: Option<Coding>,
+    level: Option<Level>,
+    is_mobile: bool,
+}
+
+/// Whether a response may be compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It may, for clients that take a coding. All of its kind say so.
+    May,
+    /// It stays as it is for every client. `None`: it has no content that could be compressed.
+    Stays(Option<Outcome>),
+}
+
+/// What became of a response, as records number it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Outcome {
+    Compressed = 1,
+    /// Its type is not one of the profile's.
+    ContentType = 2,
+    /// The server has compressed it.
+    Encoded = 3,
+    /// A filter says that this client gets none.
+    Filter = 4,
+    /// The round trip to the client is short.
+    RoundTrip = 5,
+    MinLength = 6,
+    /// It could be: the client does not take it, or no encoder is free.
+    Possible = 7,
+}
+
+impl Compression {
+    pub fn new(types: MediaTypes, by: By, removes_accept_encoding: bool) -> Self {
+        let removed = removes_accept_encoding.then(|| Edit {
+            kind: EditKind::Remove,
+            name: "Accept-Encoding".to_owned(),
+            cookie: false,
+            value: None,
+        });
+        Self { types, min_bytes: 0, level_normal: 1, level_aggressive: 1, by, removed }
+    }
+
+    /// What becomes of the head of each request.
+    pub fn edit(&self) -> Option<&Edit> {
+        self.removed.as_ref()
+    }
+
+    /// What a request says, of a client at this address.
+    pub fn wanted(&self, head: &RequestHead<'_>, client: IpAddr) -> Wanted {
+        let accept = head.fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(b"accept-encoding"));
+        let coding = accepted(accept.map(|field| field.value));
+        let user_agent = || head.fields.first(b"user-agent");
+        match &self.by {
+            _ if coding.is_none() => Wanted { coding, level: None, is_mobile: false },
+            By::RoundTrip { mobile, .. } => Wanted { coding, level: None, is_mobile: mobile.has(user_agent()) },
+            By::Filters(filters) => {
+                let filter = filters.iter().find(|filter| filter.matches(client, user_agent()));
+                let level = Some(filter.map_or(Level::Normal, |filter| filter.level));
+                Wanted { coding, level, is_mobile: false }
+            }
+        }
+    }
+
+    /// The coding and the level that a response gets which may be compressed. `round_trip` is asked if the level follows
+    /// from it.
+    ///
+    /// # Errors
+    /// It gets none.
+    pub fn level(
+        &self,
+        wanted: Wanted,
+        round_trip: impl FnOnce() -> Option<Duration>,
+    ) -> Result<(Coding, u8), Outcome> {
+        let coding = wanted.coding.ok_or(Outcome::Possible)?;
+        let level = match (&self.by, wanted.level) {
+            (_, Some(level)) => level,
+            (By::Filters(_), None) => Level::Normal,
+            (By::RoundTrip { low, high, .. }, None) => match round_trip() {
+                Some(took) if took < *low => return Err(Outcome::RoundTrip),
+                Some(took) if took > *high => Level::Aggressive,
+                _ if wanted.is_mobile => Level::Aggressive,
+                _ => Level::Normal,
+            },
+        };
+        match level {
+            Level::None => Err(Outcome::Filter),
+            Level::Normal => Ok((coding, self.level_normal)),
+            Level::Aggressive => Ok((coding, self.level_aggressive)),
+        }
+    }
+
+    /// Whether a response may be compressed, and clients and caches have to hear that its content depends on
+    /// Accept-Encoding (RFC 9110 §12.5.5).
+    pub fn judge(&self, head: &ResponseHead<'_>) -> Verdict {
+        // A part of a representation, and one that says nothing of it.
+        if matches!(head.status, 0..=199 | 204..=206 | 300..=303 | 305..=399) {
+            return Verdict::Stays(None);
+        }
+        let all = |name: &'static [u8]| values(&head.fields, name);
+        let is_as_it_is = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
+        if !all(b"content-encoding").all(is_as_it_is) {
+            return Verdict::Stays(Some(Outcome::Encoded));
+        }
+        // RFC 9111 §5.2.2.6.
+        let directives = all(b"cache-control").flat_map(|value| value.split(|&byte| byte == b','));
+        if directives.map(<[u8]>::trim_ascii).any(|directive| directive.eq_ignore_ascii_case(b"no-transform")) {
+            return Verdict::Stays(None);
+        }
+        let mut types = all(b"content-type");
+        let content_type = match (types.next(), types.next()) {
+            (Some(only), None) => only,
+            // Of a 304, the client has the type.
+            (None, None) if head.status == 304 => return Verdict::May,
+            _ => return Verdict::Stays(Some(Outcome::ContentType)),
+        };
+        if !self.types.has(content_type) || is_stream(content_type) {
+            return Verdict::Stays(Some(Outcome::ContentType));
+        }
+        if head.status != 304 && length(&head.fields).is_some_and(|length| length < self.min_bytes) {
+            return Verdict::Stays(Some(Outcome::MinLength));
+        }
+        Verdict::May
+    }
+
+    /// Whether an answer to this method has content that can be compressed, if the answer [may](Verdict::May) be.
+    pub fn has_content(head: &ResponseHead<'_>, method: Method) -> bool {
+        head.may_have_content(method) && length(&head.fields) != Some(0)
+    }
+}
+
+impl Filter {
+    fn matches(&self, client: IpAddr, user_agent: &[u8]) -> bool {
+        let both = self.clients.as_ref().is_none_or(|clients| clients.contains(client))
+            && self.devices.as_ref().is_none_or(|devices| devices.has(user_agent));
+        both != self.negated
+    }
+}
+
+impl Devices {
+    /// `None`: together, they are too long.
+    pub fn of(texts: &[String]) -> Option<Self> {
+        if texts.is_empty() {
+            return Some(Self(None));
+        }
+        let automaton =
+            AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(texts);
+        automaton.ok().map(|automaton| Self(Some(automaton)))
+    }
+
+    fn has(&self, user_agent: &[u8]) -> bool {
+        self.0.as_ref().is_some_and(|automaton| automaton.is_match(user_agent))
+    }
+}
+
+/// Messages in it have to arrive one by one.
+fn is_stream(content_type: &[u8]) -> bool {
+    let essence = essence(content_type);
+    let begins = |with: &[u8]| essence.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    essence.eq_ignore_ascii_case(b"text/event-stream") || begins(b"application/grpc")
+}
+
+fn values<'b>(fields: &Fields<'b>, name: &'static [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+    fields.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+}
+
+fn length(fields: &Fields<'_>) -> Option<u64> {
+    let field = fields.among(NameSet::of(&[Name::ContentLength])).next()?;
+    std::str::from_utf8(field.value).ok()?.parse().ok()
+}

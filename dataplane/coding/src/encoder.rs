@@ -1,0 +1,66 @@
+//! One response on its way through an encoder.
+
+use crate::{
+    brotli::Brotli,
+    coding::Coding,
+    gzip::Gzip,
+    step::{Broken, Step, Until},
+    zstd::Zstd,
+};
+
+pub enum Encoder {
+    Gzip(Gzip),
+    Brotli(Box<Brotli>),
+    Zstd(Zstd),
+}
+
+impl Encoder {
+    /// `level` is one of gzip, from 1 to 9: other codings have one that takes about as much work.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn new(coding: Coding, level: u8) -> Result<Self, Broken> {
+        Ok(match coding {
+            Coding::Gzip => Encoder::Gzip(Gzip::new(level)),
+            Coding::Brotli => Encoder::Brotli(Box::new(Brotli::new(level))),
+            Coding::Zstd => Encoder::Zstd(Zstd::new(level)?),
+        })
+    }
+
+    pub fn coding(&self) -> Coding {
+        match self {
+            Encoder::Gzip(_) => Coding::Gzip,
+            Encoder::Brotli(_) => Coding::Brotli,
+            Encoder::Zstd(_) => Coding::Zstd,
+        }
+    }
+
+    /// Whether it can serve another response after this one.
+    pub(crate) fn can_serve_again(&self) -> bool {
+        match self {
+            Encoder::Gzip(gzip) => gzip.is_over(),
+            Encoder::Brotli(_) => false,
+            Encoder::Zstd(_) => true,
+        }
+    }
+
+    /// Prepares for another response. `false`: it can serve no other.
+    pub(crate) fn begin_again(&mut self, level: u8) -> bool {
+        match self {
+            Encoder::Gzip(gzip) => gzip.begin_again(level),
+            // It cannot be reset.
+            Encoder::Brotli(_) => false,
+            Encoder::Zstd(zstd) => zstd.begin_again(level),
+        }
+    }
+
+    /// # Errors
+    /// The encoder has failed, and the response is lost.
+    pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Result<Step, Broken> {
+        match self {
+            Encoder::Gzip(gzip) => gzip.step(input, room, until),
+            Encoder::Brotli(brotli) => brotli.step(input, room, until),
+            Encoder::Zstd(zstd) => zstd.step(input, room, until),
+        }
+    }
+}

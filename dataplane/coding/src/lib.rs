@@ -1,0 +1,24 @@
+//! Content codings: which a client takes, which responses are compressed and how their heads change, and the encoders
+//! themselves. Pure: bytes in, bytes out; when a body is encoded and where its bytes go is `proxy`'s.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod brotli;
+mod coding;
+mod compression;
+mod encoder;
+mod gzip;
+mod head;
+mod media_type;
+mod pool;
+mod step;
+mod zstd;
+
+pub use accept::accepted;
+pub use coding::Coding;
+pub use compression::{By, Compression, Devices, Filter, Level, Outcome, Verdict, Wanted};
+pub use encoder::Encoder;
+pub use head::{Coded, keeps_trailer};
+pub use media_type::MediaTypes;
+pub use pool::{BYTES_MAX, Pool, Pooled};
+pub use step::{Broken, Step, Until};

@@ -1,0 +1,235 @@
+//! A stored response, one on its way into the cache, and one on its way to a client.
+
+use std::rc::Rc;
+
+use weir_cache::{Asked, Given, Selecting, Terms};
+use weir_wire::head::{Field, Fields, Name, NameSet, ResponseHead};
+
+use crate::{
+    buf::Buf,
+    cache::flight::{Landing, Lead},
+};
+
+/// Content is kept in pieces of this length; the last one may be shorter.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
+/// What an object needs beside its head and its content.
+const BYTES_BESIDE: usize = 512;
+
+/// A whole response. Its pieces are shared with those who get them.
+pub(crate) struct Object {
+    pub status: u16,
+    /// Its fields, as lines of text, without those that are of a connection, and without a length.
+    lines: Box<[u8]>,
+    reason: Box<[u8]>,
+    pieces: Box<[Buf]>,
+    pub length: u64,
+    pub terms: Terms,
+    /// The values of the request's fields that it varies by.
+    pub selecting: Selecting,
+    /// What invalidations had been counted when its server was asked.
+    pub epoch: u32,
+}
+
+/// A response while it comes.
+pub(crate) struct Filling {
+    object: Object,
+    content: Vec<Vec<u8>>,
+    bytes: u64,
+    most_bytes: u64,
+    least_bytes: u64,
+    /// Others wait for it.
+    lead: Option<Lead>,
+}
+
+/// Fields that say something of one connection or one moment.
+fn is_stored(field: &Field<'_>) -> bool {
+    let is = |name: &[u8]| field.name_text.eq_ignore_ascii_case(name);
+    !NameSet::of(&[Name::ContentLength, Name::SetCookie]).has(field.name) && !is(b"age") && !is(b"x-cache")
+}
+
+/// The stored form of fields. `date`: a line for responses without one.
+fn lines_of(fields: &Fields<'_>, date: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(fields.text_bytes() + date.len());
+    for field in fields.passing().filter(is_stored) {
+        [field.name_text, b": ", field.value, b"\r\n"].iter().for_each(|part| lines.extend_from_slice(part));
+    }
+    if !fields.has(Name::Date) {
+        lines.extend_from_slice(date);
+    }
+    lines
+}
+
+impl Filling {
+    /// `content_bytes` is how much is allowed: at least and at most.
+    pub fn new(
+        head: &ResponseHead<'_>,
+        (terms, epoch): (Terms, u32),
+        asked: &Asked,
+        (least_bytes, most_bytes): (u64, u64),
+        (date, lead): (&[u8], Option<Lead>),
+    ) -> Self {
+        let object = Object {
+            status: head.status,
+            lines: lines_of(&head.fields, date).into(),
+            reason: head.reason.into(),
+            pieces: Box::default(),
+            length: 0,
+            terms,
+            selecting: asked.selecting(&head.fields),
+            epoch,
+        };
+        Self { object, content: Vec::new(), bytes: 0, most_bytes, least_bytes, lead }
+    }
+
+    /// Takes more of the content. `false`: it is too much.
+    pub fn take(&mut self, mut piece: &[u8]) -> bool {
+        self.bytes += piece.len() as u64;
+        if self.bytes > self.most_bytes {
+            self.land(Landing::NotStored);
+            return false;
+        }
+        while !piece.is_empty() {
+            let room = self.content.last().map_or(0, |last| PIECE_BYTES - last.len());
+            if room == 0 {
+                self.content.push(Vec::with_capacity(piece.len().min(PIECE_BYTES)));
+                continue;
+            }
+            let (now, later) = piece.split_at(room.min(piece.len()));
+            if let Some(last) = self.content.last_mut() {
+                last.extend_from_slice(now);
+            }
+            piece = later;
+        }
+        true
+    }
+
+    /// The object, once all of its content has come. `None`: that is too short. Who leads says then what has become of it.
+    pub fn finish(mut self) -> (Option<Object>, Option<Lead>) {
+        let lead = self.lead.take();
+        let Self { object, content, bytes, least_bytes, .. } = self;
+        let pieces = content.into_iter().map(Buf::from_vec).collect();
+        ((bytes >= least_bytes).then_some(Object { pieces, length: bytes, ..object }), lead)
+    }
+
+    fn land(&mut self, landing: Landing) {
+        if let Some(lead) = self.lead.take() {
+            lead.land(landing);
+        }
+    }
+}
+
+impl Object {
+    /// The memory that it needs.
+    pub fn bytes(&self) -> usize {
+        self.lines.len() + self.length as usize + BYTES_BESIDE
+    }
+
+    /// The head of an answer, as HTTP/1 has it, with the age of the object. `more`: lines besides.
+    pub fn head(&self, given: Given, more: &[u8]) -> Vec<u8> {
+        let mut head = Vec::with_capacity(self.lines.len() + more.len() + 160);
+        let (status, reason): (u16, &[u8]) = match given {
+            Given::Whole => (self.status, &self.reason),
+            Given::NotModified => (304, b"Not Modified"),
+            Given::Part { .. } => (206, b"Partial Content"),
+            Given::Unsatisfiable => (416, b"Range Not Satisfiable"),
+        };
+        head.extend_from_slice(format!("HTTP/1.1 {status} ").as_bytes());
+        head.extend_from_slice(reason);
+        head.extend_from_slice(b"\r\n");
+        for line in self.lines.split_inclusive(|&byte| byte == b'\n') {
+            if given == Given::Whole || matches!(given, Given::Part { .. }) || is_of_304(line) {
+                head.extend_from_slice(line);
+            }
+        }
+        head.extend_from_slice(more);
+        let length = self.length;
+        let framing = match given {
+            Given::Whole => format!("Content-Length: {length}\r\n\r\n"),
+            Given::NotModified => "\r\n".to_owned(),
+            Given::Part { first, last } => {
+                format!("Content-Range: bytes {first}-{last}/{length}\r\nContent-Length: {}\r\n\r\n", last - first + 1)
+            }
+            Given::Unsatisfiable => format!("Content-Range: bytes */{length}\r\nContent-Length: 0\r\n\r\n"),
+        };
+        head.extend_from_slice(framing.as_bytes());
+        head
+    }
+
+    /// Lines by which its server can say that it still holds (RFC 9111 §4.3.1). Empty: it has none.
+    pub fn validators(&self) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for line in self.lines.split_inclusive(|&byte| byte == b'\n') {
+            let Some(at) = line.iter().position(|&byte| byte == b':') else { continue };
+            let as_name: &[u8] = match &line[..at] {
+                name if name.eq_ignore_ascii_case(b"etag") => b"If-None-Match",
+                name if name.eq_ignore_ascii_case(b"last-modified") => b"If-Modified-Since",
+                _ => continue,
+            };
+            lines.extend_from_slice(as_name);
+            lines.extend_from_slice(&line[at..]);
+        }
+        lines
+    }
+
+    /// The same object on new terms, by a 304 (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
+    /// `date`: a line for a 304 without one.
+    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], terms: Terms, epoch: u32) -> Self {
+        let said = lines_of(&head.fields, date);
+        let name_in = |line: &[u8]| line.split(|&byte| byte == b':').next().unwrap_or_default().to_ascii_lowercase();
+        let names: Vec<Vec<u8>> = said.split_inclusive(|&byte| byte == b'\n').map(name_in).collect();
+        let is_kept = |line: &&[u8]| !names.contains(&name_in(line));
+        let mut lines: Vec<u8> =
+            self.lines.split_inclusive(|&byte| byte == b'\n').filter(is_kept).flatten().copied().collect();
+        // Of its form and its content the object knows more than a 304.
+        let of_content = |line: &&[u8]| !name_in(line).starts_with(b"content-");
+        lines.extend(said.split_inclusive(|&byte| byte == b'\n').filter(of_content).flatten().copied());
+        let kept_content =
+            self.lines.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_kept(line) && !of_content(line));
+        lines.extend(kept_content.flatten().copied());
+        Self {
+            status: self.status,
+            lines: lines.into(),
+            reason: self.reason.clone(),
+            pieces: self.pieces.iter().map(Buf::share).collect(),
+            length: self.length,
+            terms,
+            selecting: self.selecting.clone(),
+            epoch,
+        }
+    }
+
+    /// The content from `at` up to `end`, as far as one piece has it. It shares the piece.
+    pub fn piece(&self, at: u64, end: u64) -> Option<Buf> {
+        let piece = self.pieces.get((at / PIECE_BYTES as u64) as usize)?;
+        let begin = (at % PIECE_BYTES as u64) as usize;
+        let wanted = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+        let end = piece.len().min(begin.saturating_add(wanted));
+        (begin < end).then(|| piece.part(begin..end))
+    }
+}
+
+/// Whether a 304 says it, too (RFC 9110 §15.4.5).
+fn is_of_304(line: &[u8]) -> bool {
+    let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    let names: [&[u8]; 6] = [b"cache-control", b"content-location", b"date", b"etag", b"expires", b"vary"];
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// An object on its way to one client: what is left of it.
+pub(crate) struct Serving {
+    pub object: Rc<Object>,
+    pub at: u64,
+    pub end: u64,
+    /// Bytes that went to the client.
+    pub sent_bytes: u64,
+}
+
+impl Serving {
+    /// The next piece.
+    pub fn next(&mut self) -> Option<Buf> {
+        let piece = self.object.piece(self.at, self.end).filter(|piece| !piece.is_empty())?;
+        self.at += piece.len() as u64;
+        self.sent_bytes += piece.len() as u64;
+        Some(piece)
+    }
+}

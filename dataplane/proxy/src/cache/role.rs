@@ -1,0 +1,83 @@
+//! What an exchange has to do with the cache.
+
+use std::{cell::Cell, rc::Rc, time::Duration};
+
+use weir_cache::{Asked, Key, Moment};
+
+use crate::{
+    cache::{
+        flight::{Landing, Lead},
+        object::Object,
+    },
+    io::{Io, Time},
+};
+
+/// How long a request waits for another one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// Of an exchange that has to do with the cache.
+pub(crate) struct Caching {
+    pub what: What,
+    pub stage: Stage,
+    /// When its server was asked.
+    pub asked_at: Moment,
+    /// What invalidations of it had been counted then.
+    pub epoch: u32,
+    pub lead: Cell<Option<Lead>>,
+    /// It asks its server whether this still holds.
+    pub stale: Option<Rc<Object>>,
+    /// It does. Whether the server's connection serves on.
+    pub validated: Cell<Option<(Rc<Object>, bool)>>,
+}
+
+pub(crate) enum What {
+    Asks(Box<Asked>),
+    /// If it succeeds, what is stored of this holds no more (RFC 9111 §4.4).
+    Changes(Key),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    New,
+    /// For the response to another request.
+    Waits,
+    /// A server gets it.
+    Passes,
+    /// A stored response answers it.
+    Answered,
+}
+
+impl Caching {
+    pub fn new(what: What) -> Self {
+        Self {
+            what,
+            stage: Stage::New,
+            asked_at: Moment::default(),
+            epoch: 0,
+            lead: Cell::new(None),
+            stale: None,
+            validated: Cell::new(None),
+        }
+    }
+
+    pub fn asked(&self) -> Option<&Asked> {
+        match &self.what {
+            What::Asks(asked) => Some(asked),
+            What::Changes(_) => None,
+        }
+    }
+
+    /// The response is not stored.
+    pub fn give_up(&self) {
+        if let Some(lead) = self.lead.take() {
+            lead.land(Landing::NotStored);
+        }
+    }
+}
+
+pub(crate) fn moment<I: Io>(io: &I) -> Moment {
+    Moment { unix_s: io.unix_s(), steady_s: steady_s(io.now()) }
+}
+
+pub(crate) fn steady_s(now: Time) -> u64 {
+    now.nanos / 1_000_000_000
+}

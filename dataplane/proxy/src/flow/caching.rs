@@ -1,0 +1,256 @@
+//! Requests that stored responses answer, and responses that are stored.
+
+use std::rc::Rc;
+
+use weir_cache::{Fit, Given};
+use weir_telemetry::Happening;
+use weir_wire::{
+    head::{Limits, Method},
+    http1::{self, Parsed},
+};
+
+use crate::{
+    cache::{
+        flight::Landing,
+        object::{Object, Serving},
+        role::{Caching, PATIENCE, Stage, What, moment, steady_s},
+        stored::Joined,
+    },
+    core::Core,
+    error::Error,
+    exchange::{
+        Phase, Wait,
+        incoming::{Incoming, last_chunk},
+        table::ExchangeId,
+    },
+    flow::{response::Context, storing::cached_of},
+    io::{Conn, Io},
+    proxy::{ClientSide, Parties, Proxy},
+};
+
+const HIT: &[u8] = b"X-Cache: HIT\r\n";
+
+/// What the cache says to a request.
+pub(crate) enum Looked {
+    /// It is answered, or its turn comes later.
+    Taken,
+    /// A server gets it.
+    Missed,
+}
+
+impl Proxy {
+    /// Looks for a stored response, before a server is chosen for the first time.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look_up<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Looked, Error> {
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
+        let service = exchange.service.clone();
+        let Some(cached) = service.content.as_deref().and_then(|content| content.cached.as_ref()) else {
+            return Ok(Looked::Missed);
+        };
+        let Some(caching) = exchange.caching_mut().filter(|caching| caching.stage == Stage::New) else {
+            return Ok(Looked::Missed);
+        };
+        let What::Asks(asked) = &caching.what else {
+            caching.stage = Stage::Passes;
+            return Ok(Looked::Missed);
+        };
+        let now = moment(io);
+        (caching.asked_at, caching.epoch) = (now, cached.invalidations.of(&asked.key));
+        let found = core.cache.find(asked, caching.epoch);
+        if let Some(object) = found.as_ref().filter(|object| asked.fit(&object.terms, now.steady_s) == Fit::Answers) {
+            let object = object.clone();
+            caching.stage = Stage::Answered;
+            self.serve(io, id, object)?;
+            return Ok(Looked::Taken);
+        }
+        caching.stage = Stage::Passes;
+        if !asked.asks_for_whole() {
+            return Ok(Looked::Missed);
+        }
+        match core.cache.join(id, &asked.key) {
+            Some(Joined::Follows) => {
+                caching.stage = Stage::Waits;
+                exchange.wait_for(Wait::Stored);
+                client.connection.line.expect(io, Some(PATIENCE));
+                return Ok(Looked::Taken);
+            }
+            Some(Joined::Leads(lead)) => caching.lead.set(Some(lead)),
+            None => {}
+        }
+        let validators = found.as_ref().map(|object| object.validators()).unwrap_or_default();
+        if !validators.is_empty() {
+            caching.stale = found;
+            exchange.add_lines(io, &validators)?;
+        }
+        Ok(Looked::Missed)
+    }
+
+    /// A client has waited long enough for the response to another request.
+    #[cold]
+    pub(crate) fn wait_no_longer<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { return };
+        let conn = exchange.client;
+        if let Some(caching) = exchange.caching_mut() {
+            caching.stage = Stage::Passes;
+        }
+        exchange.wait_for(Wait::Place);
+        client.await_answer(io, exchange);
+        self.choose_server(io, id, Error::NoServer);
+        self.proceed(io, conn);
+    }
+
+    /// Goes on with those who have waited for responses that have come now, or will not come.
+    #[cold]
+    pub(super) fn land<I: Io>(&mut self, io: &mut I) {
+        for flight in self.core.cache.take_landed() {
+            let is_stored = flight.landing.get() != Landing::NotStored;
+            for id in std::mem::take(&mut *flight.followers.borrow_mut()) {
+                let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { continue };
+                let conn = exchange.client;
+                let Some(caching) = exchange.caching_mut().filter(|caching| caching.stage == Stage::Waits) else {
+                    continue;
+                };
+                // Those behind a leader that failed look again: one of them leads then.
+                caching.stage = if is_stored { Stage::New } else { Stage::Passes };
+                exchange.wait_for(Wait::Place);
+                client.await_answer(io, exchange);
+                self.choose_server(io, id, Error::NoServer);
+                self.proceed(io, conn);
+            }
+        }
+    }
+
+    /// Answers with a stored response.
+    fn serve<I: Io>(&mut self, io: &mut I, id: ExchangeId, object: Rc<Object>) -> Result<(), Error> {
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
+        let (Some(cached), Some(asked)) = (cached_of(exchange), exchange.caching().and_then(Caching::asked)) else {
+            return Err(Error::Defect);
+        };
+        let settings = &cached.profile.settings;
+        let mut lines = Vec::new();
+        if settings.age_field {
+            let age_s = object.terms.age_at(steady_s(io.now()));
+            lines.extend_from_slice(format!("Age: {age_s}\r\n").as_bytes());
+        }
+        if settings.x_cache_field {
+            lines.extend_from_slice(HIT);
+        }
+        let whole = object.head(Given::Whole, b"");
+        let given = match http1::response(&whole, Method::Get, &Limits::new(0, 0, 0), &mut core.fields) {
+            Ok(Parsed::Whole(received)) => asked.given(&received.head, object.length),
+            _ => return Err(Error::Defect),
+        };
+        let (at, end) = match given {
+            Given::Part { first, last } => (first, last + 1),
+            _ if exchange.method == Method::Head => (0, 0),
+            Given::Whole => (0, object.length),
+            Given::NotModified | Given::Unsatisfiable => (0, 0),
+        };
+        let text = object.head(given, &lines);
+        let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let Core { cache, coders, date, fields, .. } = &mut *core;
+        let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
+        let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
+        let body = Incoming::of_server(received.framing);
+        let context = Context::of_stored(exchange, client, goes_on, (date.line(), coders, cache))?;
+        let written = context.treat(io, &received, body)?.ok_or(Error::Defect)?;
+        exchange.stamps.answered(io.now());
+        let service = exchange.service.clone();
+        core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });
+        if client.noted.is_something() {
+            core.records.note_response(&mut client.noted, &service, written.status, written.out.len());
+        }
+        client.connection.deliver_head(io, &mut core.unflushed, written.out, true);
+        exchange.phase =
+            Phase::Serving { serving: Serving { object, at, end, sent_bytes: 0 }, delivery: written.delivery };
+        self.serve_on(io, id);
+        Ok(())
+    }
+
+    /// Passes on what the client takes of a stored response.
+    pub(crate) fn serve_on<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        match self.serve_pieces(io, id) {
+            Ok(true) => self.finish_served(io, id),
+            Ok(false) => {}
+            Err(error) => _ = self.fail_exchange(io, id, error),
+        }
+    }
+
+    /// Whether all of it has gone to the client.
+    fn serve_pieces<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
+        loop {
+            if client.connection.line.is_full(io, &core.room) {
+                client.watch_stall(io, core);
+                return Ok(false);
+            }
+            let (serving, is_coded) = exchange.serving()?;
+            let Some(piece) = serving.next() else { break };
+            if !is_coded {
+                client.connection.deliver(io, &mut core.unflushed, piece);
+                continue;
+            }
+            let coder = exchange.coder()?;
+            if coder.list() {
+                core.coding.push(id);
+            }
+            let to = &mut client.connection;
+            coder.encode(io, piece, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+            if coder.has_had_its_share() {
+                return Ok(false);
+            }
+        }
+        let (_, is_coded) = exchange.serving()?;
+        if is_coded {
+            let coder = exchange.coder()?;
+            let to = &mut client.connection;
+            coder.finish(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+            if coder.in_chunks {
+                let end = last_chunk(io, b"");
+                to.deliver(io, &mut core.unflushed, end);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish_served<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
+        let Phase::Serving { delivery, .. } = &exchange.phase else { return };
+        let (conn, goes_on) = (exchange.client, delivery.client_goes_on);
+        client.note_round_trip(io, core);
+        self.note_served(io, id);
+        self.finish_client(io, conn, goes_on);
+    }
+
+    /// A server has said that a stored response still holds: that answers.
+    #[cold]
+    pub(crate) fn serve_validated<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
+        let Ok(mut parties) = self.parties(id) else { return false };
+        let Some((object, server_goes_on)) = parties.exchange.caching().and_then(|caching| caching.validated.take())
+        else {
+            return false;
+        };
+        let released = parties.release_server(io, server_goes_on);
+        let Parties { exchange, core, .. } = parties;
+        let conn: Conn = exchange.client;
+        if let Some(caching) = exchange.caching_mut() {
+            if let Some(asked) = caching.asked() {
+                core.cache.put(asked, object.clone());
+            }
+            if let Some(lead) = caching.lead.take() {
+                lead.land(Landing::Stored);
+            }
+            caching.stage = Stage::Answered;
+        }
+        exchange.leave_server();
+        if let Ok(Some((server, how))) = released {
+            self.close_server(io, server, how);
+        }
+        if let Err(error) = self.serve(io, id, object) {
+            self.fail_exchange(io, id, error);
+        }
+        self.proceed(io, conn);
+        true
+    }
+}

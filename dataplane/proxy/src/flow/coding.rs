@@ -1,0 +1,191 @@
+//! Passes on responses that go through an encoder: reads their bodies as content, and sends what comes out.
+
+use weir_coding::{Compression, Outcome, Verdict};
+use weir_policy::HttpProfile;
+use weir_wire::http1::Response;
+
+use crate::{
+    client::Client,
+    error::Error,
+    exchange::{
+        Exchange,
+        incoming::{Form, Part, last_chunk},
+        table::ExchangeId,
+    },
+    io::{Conn, Io},
+    proxy::{ClientSide, Parties, Proxy},
+};
+
+/// More than a coding adds to the text of a head.
+pub(super) const HEAD_BYTES_ADDED: usize = 96;
+
+/// How far a body has come.
+pub(super) enum Passed {
+    /// Some of it has gone into the encoder.
+    Some,
+    /// No more has arrived.
+    None,
+    /// The rest has its turn in the next batch.
+    Enough,
+}
+
+impl Parties<'_> {
+    /// Passes on the next piece of the body.
+    #[cold]
+    pub(super) fn pass_coded<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Passed, Error> {
+        let Parties { exchange, client, server, core } = self;
+        let service = exchange.service.clone();
+        let http: &HttpProfile = service.http().ok_or(Error::Defect)?;
+        let (delivery, coder) = exchange.coded()?;
+        if coder.list() {
+            core.coding.push(id);
+        }
+        if coder.has_had_its_share() {
+            server.connection.line.read(io, false);
+            server.connection.line.expect(io, None);
+            return Ok(Passed::Enough);
+        }
+        let (from, to) = (&mut server.connection, &mut client.connection);
+        let mut outcome = Ok(());
+        let take = |io: &mut I, part| match part {
+            Part::Bytes(piece) if outcome.is_ok() => {
+                outcome = coder.encode(io, piece, |io, out| to.deliver(io, &mut core.unflushed, out));
+            }
+            Part::Bytes(_) => {}
+            Part::Trailers(lines) => coder.trailers = Some(lines),
+        };
+        let has_come = delivery.body.read(io, &mut from.inbox, http, Form::Content, take)?;
+        outcome?;
+        Ok(if has_come { Passed::Some } else { Passed::None })
+    }
+
+    /// All of the body has gone into the encoder.
+    #[cold]
+    pub(super) fn finish_coded<I: Io>(&mut self, io: &mut I) -> Result<(), Error> {
+        let Parties { exchange, client, core, .. } = self;
+        let (_, coder) = exchange.coded()?;
+        let to = &mut client.connection;
+        coder.finish(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+        let trailers = coder.take_trailers();
+        if coder.in_chunks {
+            let end = last_chunk(io, &trailers);
+            to.deliver(io, &mut core.unflushed, end);
+        } else if !trailers.is_empty() {
+            to.deliver_trailers(io, &mut core.unflushed, &trailers);
+        }
+        if let Some(filling) = coder.filling.take()
+            && let Some(caching) = exchange.caching()
+        {
+            core.cache.finish(caching, filling);
+        }
+        Ok(())
+    }
+}
+
+impl Proxy {
+    /// Whether responses wait for the next batch, although nothing may happen until then.
+    #[inline]
+    pub fn has_more_to_do(&self) -> bool {
+        !self.core.paced.is_empty() || self.core.cache.has_landed()
+    }
+
+    /// Goes on with responses that had their share of the last batch.
+    #[cold]
+    pub(super) fn code_on<I: Io>(&mut self, io: &mut I) {
+        for id in std::mem::take(&mut self.core.paced) {
+            let Some(exchange) = self.exchanges.find(id) else { continue };
+            let (client, server) = (exchange.client, exchange.server());
+            self.respond(io, client, id);
+            if let Some(server) = server.filter(|server| server.is_stream()) {
+                self.return_server_credit(server);
+            }
+        }
+    }
+
+    /// At the end of a batch: sends what encoders hold back, unless there is more for them already.
+    #[cold]
+    pub(super) fn flush_coders<I: Io>(&mut self, io: &mut I) {
+        let mut coding = std::mem::take(&mut self.core.coding);
+        for id in coding.drain(..) {
+            // The exchange may be over.
+            if self.exchanges.find(id).is_none_or(|exchange| exchange.coder().is_err()) {
+                continue;
+            }
+            match self.client_side(id).and_then(|mut side| side.flush_coder(io)) {
+                Ok(true) => self.core.paced.push(id),
+                Ok(false) => {}
+                Err(error) => {
+                    let client = self.exchanges.find(id).map(|exchange| exchange.client);
+                    self.fail_exchange(io, id, error);
+                    client.into_iter().for_each(|client| self.proceed(io, client));
+                }
+            }
+        }
+        if self.core.coding.is_empty() {
+            self.core.coding = coding;
+        }
+    }
+}
+
+impl ClientSide<'_> {
+    /// Returns whether the encoder has had its share of this batch.
+    fn flush_coder<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
+        let Self { exchange, client, core } = self;
+        let coder = exchange.coder()?;
+        let has_more = coder.has_had_its_share();
+        coder.rest();
+        if !has_more {
+            let to = &mut client.connection;
+            coder.flush(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+        }
+        Ok(has_more)
+    }
+}
+
+/// What a response becomes that may be compressed.
+pub(super) struct Treatment {
+    /// The encoder of its body; `None`: it stays as it is.
+    pub encoder: Option<weir_coding::Pooled>,
+}
+
+/// Decides about a response. `None`: nothing changes, not even its head.
+#[cold]
+pub(super) fn treat<I: Io>(
+    io: &I,
+    exchange: &Exchange,
+    client: &Client,
+    coders: &weir_coding::Pool,
+    received: &Response<'_>,
+) -> Option<Treatment> {
+    let compressing = exchange.compressing()?;
+    let compression = exchange.service.content.as_deref()?.compression.as_ref()?;
+    if received.head.status < 200 {
+        return None;
+    }
+    match compression.judge(&received.head) {
+        Verdict::Stays(outcome) => {
+            compressing.outcome.set(outcome);
+            None
+        }
+        Verdict::May => Some(Treatment { encoder: encoder(io, exchange, client, coders, (compression, received)) }),
+    }
+}
+
+fn encoder<I: Io>(
+    io: &I,
+    exchange: &Exchange,
+    client: &Client,
+    coders: &weir_coding::Pool,
+    (compression, received): (&Compression, &Response<'_>),
+) -> Option<weir_coding::Pooled> {
+    let compressing = exchange.compressing()?;
+    if !Compression::has_content(&received.head, exchange.method) {
+        return None;
+    }
+    let conn: Conn = client.connection.carrier().unwrap_or(exchange.client);
+    let encoder = compression
+        .level(compressing.wanted, || io.round_trip(conn))
+        .and_then(|(coding, level)| coders.take(coding, level).ok_or(Outcome::Possible));
+    compressing.outcome.set(Some(encoder.as_ref().map_or_else(|outcome| *outcome, |_| Outcome::Compressed)));
+    encoder.ok()
+}

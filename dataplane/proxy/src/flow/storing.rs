@@ -1,0 +1,102 @@
+//! Responses that the cache stores, and those that say that a stored one still holds.
+
+use std::rc::Rc;
+
+use weir_cache::{Asked, Given, Terms, Times};
+use weir_snapshot::Cached;
+use weir_wire::{
+    head::{BodyLength, FieldTable, Limits, Method, ResponseHead},
+    http1::{self, Framing, Parsed, Response},
+};
+
+use crate::{
+    cache::{
+        object::{Filling, Object},
+        role::{Stage, What, moment},
+        stored::Cache,
+    },
+    exchange::Exchange,
+    io::Io,
+};
+
+pub(super) fn cached_of(exchange: &Exchange) -> Option<&Cached> {
+    exchange.service.content.as_deref()?.cached.as_ref()
+}
+
+/// What the cache makes of the head of a response.
+pub(super) enum Stored {
+    /// Nothing.
+    No,
+    /// It is stored, once all of it has come.
+    Fills(Filling),
+    /// A stored response still holds.
+    Validated,
+}
+
+/// Judges a response.
+#[cold]
+pub(super) fn store<I: Io>(
+    io: &I,
+    exchange: &Exchange,
+    (cache, date): (&Cache, &[u8]),
+    received: &Response<'_>,
+) -> Stored {
+    let head: &ResponseHead<'_> = &received.head;
+    let (Some(caching), Some(cached)) = (exchange.caching(), cached_of(exchange)) else { return Stored::No };
+    if caching.stage != Stage::Passes || head.status < 200 {
+        return Stored::No;
+    }
+    let asked = match &caching.what {
+        What::Asks(asked) => asked,
+        What::Changes(key) => {
+            if head.status < 400 {
+                cached.invalidations.count(key);
+                cache.remove(key);
+            }
+            return Stored::No;
+        }
+    };
+    let times = Times { asked: caching.asked_at, came: moment(io) };
+    let date = if cached.profile.settings.date_field { date } else { b"" };
+    if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
+        let object = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
+        caching.validated.set(Some((Rc::new(object), received.keep_alive)));
+        return Stored::Validated;
+    }
+    let terms = Terms::of(&cached.profile, asked, head, times);
+    // Only a length or chunks show that all has come.
+    let is_certain = received.framing != Framing::UntilClose && exchange.method == Method::Get;
+    let Some(terms) = terms.filter(|_| is_certain) else {
+        caching.give_up();
+        return Stored::No;
+    };
+    let (least, most) = (cached.profile.settings.min_bytes, cache.most_bytes(cached, asked));
+    if let BodyLength::Bytes(length) = received.framing.length()
+        && !(least..=most).contains(&length)
+    {
+        caching.give_up();
+        return Stored::No;
+    }
+    Stored::Fills(Filling::new(head, (terms, caching.epoch), asked, (least, most), (date, caching.lead.take())))
+}
+
+/// A stored response on the terms of a 304. If these do not let it be stored any longer, it answers once more.
+fn freshened(
+    stale: &Object,
+    (head, date): (&ResponseHead<'_>, &[u8]),
+    (cached, asked): (&Cached, &Asked),
+    times: Times,
+    epoch: u32,
+) -> Object {
+    let mut updated = stale.freshened(head, date, stale.terms, epoch);
+    let text = updated.head(Given::Whole, b"");
+    let mut table = FieldTable::new();
+    let terms = match http1::response(&text, Method::Get, &Limits::new(0, 0, 0), &mut table) {
+        Ok(Parsed::Whole(whole)) => Terms::of(&cached.profile, asked, &whole.head, times),
+        _ => None,
+    };
+    let once =
+        Terms { fresh_s: 0, age_s: 0, came_s: times.came.steady_s, always_validates: true, must_revalidate: true };
+    updated.terms = terms.unwrap_or(once);
+    updated
+}

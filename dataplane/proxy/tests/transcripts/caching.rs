@@ -1,0 +1,283 @@
+//! Responses that are stored, and requests that stored responses answer.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::io::{Conn, Event, Gone};
+
+use crate::{
+    records::recording,
+    tape::{Stage, plan},
+};
+
+const ASK: &str = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+const CACHE_HIT: u32 = 1 << 22;
+
+fn caching(change: impl FnOnce(&mut api::Cache)) -> api::Plan {
+    let mut plan = plan(2);
+    let mut cache = api::Cache {
+        max_bytes: 1 << 20,
+        default_expire_s: 600,
+        age_field: true,
+        date_field: true,
+        x_cache_field: true,
+        ..Default::default()
+    };
+    change(&mut cache);
+    plan.virtual_services[0].http.as_mut().expect("it is of HTTP").cache = Some(cache);
+    plan
+}
+
+fn ok(fields: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{fields}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"v1\"";
+
+/// A client that asks, and the server that gets its request. `None`: no server does.
+fn ask(stage: &mut Stage, text: &str) -> (Conn, Option<Conn>) {
+    let (client, dials) = (stage.client(), stage.dials());
+    stage.says(client, text);
+    match stage.dials() > dials {
+        true => (client, Some(stage.connected())),
+        false => (client, None),
+    }
+}
+
+/// Has a response stored.
+fn stored(stage: &mut Stage, fields: &str, body: &str) {
+    let (client, server) = ask(stage, ASK);
+    let server = server.expect("nothing is stored yet");
+    stage.says(server, ok(fields, body));
+    assert!(stage.sent(client).ends_with(body));
+    stage.gone(server, Gone::Reset);
+}
+
+fn answer(stage: &mut Stage, text: &str) -> String {
+    let (client, server) = ask(stage, text);
+    assert_eq!(server, None, "a server is asked");
+    stage.sent(client)
+}
+
+#[test]
+fn stored_response_answers_with_its_age_and_asks_no_server() {
+    let mut stage = Stage::new(&recording(caching(|_| {})));
+    stored(&mut stage, FRESH, "hello");
+    stage.tape.sleep(Duration::from_secs(7));
+    let text = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\n\
+        Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nAge: 7\r\nX-Cache: HIT\r\nContent-Length: 5\r\n\r\nhello";
+    assert_eq!(answer(&mut stage, ASK), text);
+    let records = stage.records();
+    let flags: Vec<_> = records.records().iter().map(|record| record.flags() & CACHE_HIT).collect();
+    assert_eq!(flags, [0, CACHE_HIT]);
+    let head = answer(&mut stage, &ASK.replace("GET", "HEAD"));
+    assert!(head.ends_with("Content-Length: 5\r\n\r\n"), "{head}");
+}
+
+#[test]
+fn fields_about_the_cache_are_there_only_where_the_operator_wants_them() {
+    let mut stage = Stage::new(&caching(|cache| (cache.age_field, cache.x_cache_field) = (false, false)));
+    stored(&mut stage, FRESH, "hello");
+    let text = answer(&mut stage, ASK);
+    assert!(!text.contains("Age:") && !text.contains("X-Cache"), "{text}");
+}
+
+#[test]
+fn conditions_and_ranges_of_clients_are_answered() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    stored(&mut stage, FRESH, "0123456789");
+    let with = |field: &str| ASK.replace("Host: a\r\n", &format!("Host: a\r\n{field}\r\n"));
+    let text = answer(&mut stage, &with("If-None-Match: \"v1\""));
+    assert!(text.starts_with("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\n"), "{text}");
+    assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-"), "{text}");
+    let text = answer(&mut stage, &with("Range: bytes=2-4"));
+    assert!(text.starts_with("HTTP/1.1 206 Partial Content\r\n"), "{text}");
+    assert!(text.ends_with("Content-Range: bytes 2-4/10\r\nContent-Length: 3\r\n\r\n234"), "{text}");
+    let text = answer(&mut stage, &with("Range: bytes=20-"));
+    assert!(text.starts_with("HTTP/1.1 416 ") && text.contains("Content-Range: bytes */10\r\n"), "{text}");
+}
+
+#[test]
+fn cut_response_is_not_stored() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (_, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    stage.says(server, ok(FRESH, "hello").trim_end_matches("llo"));
+    stage.gone(server, Gone::Reset);
+    assert!(ask(&mut stage, ASK).1.is_some());
+}
+
+#[test]
+fn response_that_ends_with_its_connection_is_not_stored() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (client, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    stage.says(server, format!("HTTP/1.1 200 OK\r\n{FRESH}\r\n\r\nhel"));
+    stage.batch(vec![Event::Eof { conn: server }]);
+    assert!(stage.sent(client).contains("hel"));
+    assert!(ask(&mut stage, ASK).1.is_some());
+}
+
+#[test]
+fn chunks_are_stored_as_content() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (client, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    let head = format!("HTTP/1.1 200 OK\r\n{FRESH}\r\nTransfer-Encoding: chunked\r\n\r\n");
+    stage.says(server, format!("{head}3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"));
+    assert!(stage.sent(client).ends_with("3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"));
+    stage.gone(server, Gone::Reset);
+    let text = answer(&mut stage, ASK);
+    assert!(text.ends_with("Content-Length: 5\r\n\r\nhello") && !text.contains("chunked"), "{text}");
+}
+
+#[test]
+fn stale_response_answers_once_its_server_says_that_it_holds() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    stored(&mut stage, FRESH, "hello");
+    stage.tape.sleep(Duration::from_secs(61));
+    let (client, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    assert!(stage.sent(server).contains("If-None-Match: \"v1\"\r\n"));
+    stage.says(server, "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=90\r\nX-New: 1\r\n\r\n");
+    let text = stage.sent(client);
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("hello"), "{text}");
+    assert!(text.contains("max-age=90") && !text.contains("max-age=60") && text.contains("X-New: 1"), "{text}");
+    stage.tape.sleep(Duration::from_secs(29));
+    assert!(answer(&mut stage, ASK).ends_with("hello"));
+    stage.tape.sleep(Duration::from_secs(100));
+    let (late, other) = ask(&mut stage, ASK);
+    // The pool may choose the other server. Otherwise the connection that brought the 304 serves on.
+    let server = other.unwrap_or(server);
+    assert!(stage.sent(server).contains("If-None-Match"));
+    stage.says(server, ok(FRESH, "other"));
+    assert!(stage.sent(late).ends_with("other"));
+    assert!(answer(&mut stage, ASK).ends_with("other"));
+}
+
+#[test]
+fn change_of_a_resource_makes_what_is_stored_hold_no_more() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    for (method, status, holds) in [("POST", 500, true), ("POST", 204, false), ("DELETE", 303, false)] {
+        stored_anew(&mut stage);
+        let (_, server) = ask(&mut stage, &format!("{method} /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"));
+        let server = server.expect("a server");
+        stage.says(
+            server,
+            format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").replace("204 X\r\nContent-Length: 0", "204 X"),
+        );
+        stage.gone(server, Gone::Reset);
+        let (_, asked) = ask(&mut stage, ASK);
+        assert_eq!(asked.is_none(), holds, "{method} {status}");
+        if let Some(server) = asked {
+            stage.gone(server, Gone::Reset);
+        }
+    }
+}
+
+fn stored_anew(stage: &mut Stage) {
+    let (client, server) = ask(stage, ASK);
+    if let Some(server) = server {
+        stage.says(server, ok(FRESH, "hello"));
+        stage.gone(server, Gone::Reset);
+    }
+    assert!(stage.sent(client).ends_with("hello"));
+}
+
+#[test]
+fn other_workers_hear_of_a_change() {
+    let plan = caching(|_| {});
+    let mut stage = Stage::new(&plan);
+    let mut other = stage.beside(&plan);
+    stored(&mut stage, FRESH, "hello");
+    let (_, server) = ask(&mut other, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    other.says(server.expect("a server"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert!(ask(&mut stage, ASK).1.is_some());
+}
+
+#[test]
+fn others_wait_for_the_first_and_no_server_hears_of_them() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (first, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    let others: Vec<_> = (0..3).map(|_| ask(&mut stage, ASK)).collect();
+    assert!(others.iter().all(|(_, server)| server.is_none()));
+    stage.says(server, ok(FRESH, "hello"));
+    assert!(stage.sent(first).ends_with("hello"));
+    for (client, _) in others {
+        let text = stage.sent(client);
+        assert!(text.contains("X-Cache: HIT") && text.ends_with("hello"), "{text}");
+    }
+    assert_eq!(stage.dials(), 1);
+}
+
+#[test]
+fn if_the_server_of_the_first_dies_the_next_asks_another_and_the_rest_wait_on() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (first, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    let others: Vec<_> = (0..3).map(|_| ask(&mut stage, ASK).0).collect();
+    stage.says(server, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nhe");
+    stage.gone(server, Gone::Reset);
+    assert!(stage.closed(first).is_some());
+    let _ = stage.sent(first);
+    stage.batch(vec![]);
+    assert_eq!(stage.dials(), 2);
+    let second = stage.connected();
+    assert!(others.iter().all(|client| stage.closed(*client).is_none()));
+    stage.says(second, ok(FRESH, "hello"));
+    for client in others {
+        assert!(stage.sent(client).ends_with("hello"));
+    }
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn others_wait_no_longer_than_two_seconds() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (_, server) = ask(&mut stage, ASK);
+    assert!(server.is_some());
+    let (late, _) = ask(&mut stage, ASK);
+    assert_eq!(stage.wait_for_deadline(late), Duration::from_secs(2));
+    assert_eq!(stage.dials(), 2);
+    let own = stage.connected();
+    stage.says(own, ok(FRESH, "own"));
+    assert!(stage.sent(late).ends_with("own"));
+}
+
+#[test]
+fn nobody_waits_twice_for_what_is_not_stored() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (_, server) = ask(&mut stage, ASK);
+    let server = server.expect("a server");
+    let (other, _) = ask(&mut stage, ASK);
+    stage.says(server, ok("Connection: close\r\nCache-Control: no-store", "mine"));
+    // The other one asks for itself, at once.
+    assert_eq!(stage.dials(), 2);
+    let own = stage.connected();
+    assert!(ask(&mut stage, ASK).1.is_some());
+    stage.says(own, ok("Cache-Control: no-store", "own"));
+    assert!(stage.sent(other).ends_with("own"));
+}
+
+#[test]
+fn large_response_is_stored_when_it_is_asked_for_again() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let body = "x".repeat(70_000);
+    for stored in [false, false, true] {
+        let (client, server) = ask(&mut stage, ASK);
+        assert_eq!(server.is_none(), stored);
+        if let Some(server) = server {
+            let text = ok(FRESH, &body);
+            let events = text.as_bytes().chunks(Stage::BLOCK_BYTES).map(|piece| stage.data(server, piece)).collect();
+            stage.batch(events);
+        }
+        for _ in 0..200 {
+            stage.batch(vec![Event::Drained { conn: client }]);
+        }
+        assert!(stage.sent(client).ends_with(&body));
+        if let Some(server) = server {
+            stage.gone(server, Gone::Reset);
+        }
+    }
+}
