@@ -10,7 +10,7 @@ use weir_rules::Edits;
 use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{SWITCHING_PROTOCOLS, Version},
+    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Framing, Outgoing, Response},
 };
 
