@@ -45,6 +45,10 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 		hide(vs.Analytics, to, report)
 		to.Traces = traces(vs.Analytics.Traces)
 	}
+	if vs.JWT != nil && vs.JWT.QueryName() != "" {
+		to.QueryMasks = slices.Insert(to.QueryMasks, 0, &dataplanev1.Mask{Name: &dataplanev1.TextMatch{
+			Criterion: dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, Values: []string{vs.JWT.QueryName()}}})
+	}
 	return to
 }
 

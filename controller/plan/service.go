@@ -254,10 +254,13 @@ func secure(
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)
 		parts = append(parts, certificate(from))
-		if from.MustStaple() && !from.EnableOCSPStapling {
-			report.warn(about("sslkeyandcertificate", from.Identity, from.Named),
-				"enable_ocsp_stapling", "is false, and "+
-					"the certificate says that clients must not accept it without a stapled answer (RFC 7633)")
+		if answer, _ := from.Staple(); from.MustStaple() && answer == nil {
+			why := "has no answer that says that the certificate is good"
+			if !from.EnableOCSPStapling {
+				why = "is false"
+			}
+			report.warn(about("sslkeyandcertificate", from.Identity, from.Named), "enable_ocsp_stapling", "%s, and "+
+				"the certificate says that clients must not accept it without a stapled answer (RFC 7633)", why)
 		}
 	}
 	return parts

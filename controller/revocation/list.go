@@ -3,6 +3,7 @@ package revocation
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -101,6 +102,9 @@ func (s source) read(body []byte, etag string, known *List, now time.Time) (*Lis
 	if err := s.signed(list); err != nil {
 		return nil, err
 	}
+	if err := enginesRead(list); err != nil {
+		return nil, err
+	}
 	switch {
 	case list.ThisUpdate.After(now.Add(clockSkew)):
 		return nil, fmt.Errorf("the list is of the future: %s", list.ThisUpdate.UTC().Format(time.RFC3339))
@@ -112,12 +116,45 @@ func (s source) read(body []byte, etag string, known *List, now time.Time) (*Lis
 	if err := goesOn(list, known); err != nil {
 		return nil, err
 	}
-	read := &List{URL: s.url, DER: body, ThisUpdate: list.ThisUpdate.UTC(), NextUpdate: list.NextUpdate.UTC(),
+	read := &List{URL: s.url, DER: list.Raw, ThisUpdate: list.ThisUpdate.UTC(), NextUpdate: list.NextUpdate.UTC(),
 		Fetched: now.UTC(), ETag: etag}
 	if list.Number != nil {
 		read.Number = list.Number.String()
 	}
 	return read, nil
+}
+
+// numberBytes is the longest number of a list (RFC 5280 §5.2.3).
+const numberBytes = 20
+
+var (
+	listNumber   = asn1.ObjectIdentifier{2, 5, 29, 20}
+	partialLists = asn1.ObjectIdentifier{2, 5, 29, 28} // issuing distribution point
+)
+
+// enginesRead refuses lists that engines do not read: an engine refuses a Plan with such a list as a whole.
+func enginesRead(list *x509.RevocationList) error {
+	for _, extension := range list.Extensions {
+		switch {
+		case extension.Id.Equal(partialLists):
+			return fmt.Errorf("the list is not about all certificates of its issuer, and engines need such a one")
+		case extension.Critical:
+			return fmt.Errorf(
+				"engines do not know a part of it that they must know, the extension %s: lists of changes "+
+					"are such lists; give the URL of a whole list", extension.Id)
+		case extension.Id.Equal(listNumber) && list.Number != nil && list.Number.BitLen() >= 8*numberBytes:
+			return fmt.Errorf("its number is longer than %d bytes", numberBytes)
+		}
+	}
+	for _, entry := range list.RevokedCertificateEntries {
+		for _, extension := range entry.Extensions {
+			if extension.Critical {
+				return fmt.Errorf("engines do not know a part of the entry %s that they must know, the extension %s",
+					entry.SerialNumber, extension.Id)
+			}
+		}
+	}
+	return nil
 }
 
 func (s source) signed(list *x509.RevocationList) error {
@@ -133,6 +170,18 @@ func (s source) signed(list *x509.RevocationList) error {
 		err = fmt.Errorf("its issuer has not signed it: %w", err)
 	}
 	return err
+}
+
+// before is what is known of the list, if one of the authorities of now has signed it.
+func (s source) before(known *List) *List {
+	if known == nil {
+		return nil
+	}
+	list, err := x509.ParseRevocationList(known.DER)
+	if err != nil || s.signed(list) != nil {
+		return nil
+	}
+	return known
 }
 
 // goesOn refuses a list that is older than the one before it (RFC 5280 §5.2.3).

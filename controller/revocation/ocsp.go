@@ -62,6 +62,9 @@ func fingerprintOf(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// respondersMost is how many of them are asked: a certificate can name any number.
+const respondersMost = 10
+
 // responders are the URLs to ask, in order.
 func (q question) responders() []string {
 	if q.config.URLAction == kinds.OCSPOverride && len(q.config.ResponderURLs) > 0 {
@@ -73,7 +76,7 @@ func (q question) responders() []string {
 			urls = append(urls, other)
 		}
 	}
-	return urls
+	return urls[:min(len(urls), respondersMost)]
 }
 
 // request is the body to send (RFC 6960 §4.1).

@@ -1,6 +1,7 @@
 package revocation
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,11 +209,26 @@ func TestListIsTakenIfAnAuthorityOfTheProfileSignedItAndItGoesOn(t *testing.T) {
 	if _, err := from.read(ca.list(t, 5, nil), "", known, noon); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
+	whole := ca.list(t, 6, nil)
+	if list, err := from.read(append(slices.Clone(whole), 0), "", known, noon); err == nil &&
+		!bytes.Equal(list.DER, whole) {
+		t.Error("a byte behind the list stays")
+	}
+	if renewed := (source{authorities: [][]byte{other.certificate.Raw}}); renewed.before(known) != nil {
+		t.Error("a list of the authority before counts for the one of now")
+	}
+	critical := func(id ...int) func(*x509.RevocationList) {
+		return func(list *x509.RevocationList) {
+			list.ExtraExtensions = []pkix.Extension{{Id: id, Critical: true, Value: []byte{2, 1, 1}}}
+		}
+	}
 	for name, c := range map[string]struct {
 		body []byte
 		now  time.Time
 		want string
 	}{
+		"of changes":                   {ca.list(t, 6, critical(2, 5, 29, 27)), noon, "lists of changes"},
+		"of some certificates":         {ca.list(t, 6, critical(2, 5, 29, 28)), noon, "not about all"},
 		"of another authority":         {other.list(t, 6, nil), noon, "none of ca_certs"},
 		"of an authority of that name": {forged.list(t, 6, nil), noon, "has not signed it"},
 		"with a lower number":          {ca.list(t, 4, nil), noon, "has the number 4"},

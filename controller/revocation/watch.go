@@ -9,6 +9,7 @@
 package revocation
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,8 @@ const (
 	// firstRetry is the wait after a failure. It doubles up to retryMost, or failed_ocsp_jobs_retry_interval.
 	firstRetry = 10 * time.Second
 	retryMost  = time.Hour
+	// tryMost is how long one try may take, with all of its servers: the others wait for it.
+	tryMost = time.Minute
 )
 
 // Config is what a Watch needs.
@@ -139,7 +142,9 @@ func (w *Watch) round(ctx context.Context) (next time.Time, err error) {
 
 func (w *Watch) try(ctx context.Context, job *job) {
 	now := w.config.Now()
-	due, err := job.do(ctx, now)
+	limited, cancel := context.WithTimeout(ctx, tryMost)
+	defer cancel()
+	due, err := job.do(limited, now)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -298,7 +303,7 @@ func (w *Watch) listing(s source, known *List) *job {
 		what:   "the list of revoked certificates of " + s.url,
 		failID: "CRL_FETCH_FAILED", wellID: "CRL_FETCH_WORKS",
 	}
-	if known != nil {
+	if known = s.before(known); known != nil {
 		job.due = known.due(s.interval)
 	}
 	job.do = func(ctx context.Context, now time.Time) (time.Time, error) {
@@ -310,13 +315,15 @@ func (w *Watch) listing(s source, known *List) *job {
 		if err != nil {
 			return time.Time{}, err
 		}
-		list := known
 		if unchanged {
-			again := *known
-			again.Fetched = now.UTC()
-			list = &again
-		} else if list, err = s.read(body, newTag, known, now); err != nil {
+			body, newTag = known.DER, tag
+		}
+		list, err := s.read(body, newTag, known, now)
+		if err != nil {
 			return time.Time{}, err
+		}
+		if known != nil && bytes.Equal(list.DER, known.DER) {
+			return list.due(s.interval), nil // the store keeps each version, and a list may be long
 		}
 		return list.due(s.interval), w.putList(ctx, s, list)
 	}

@@ -156,11 +156,17 @@ func TestListIsAskedForByItsTagAndAnOldOneIsRefused(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	s.now = noon.Add(time.Hour)
-	if list := fetch(); !list.Fetched.Equal(s.now) || unchanged.Load() != 1 {
+	if list := fetch(); list.Number != "5" || unchanged.Load() != 1 {
 		t.Errorf("%+v, unchanged %d times", list, unchanged.Load())
 	}
-	number.Store(4)
+	s.now = noon.Add(25 * time.Hour) // the list has ended, and its server has no other
 	if list := fetch(); list.Number != "5" || !slices.Equal(s.events(), []string{"CRL_FETCH_FAILED"}) {
+		t.Errorf("%+v, events %v", list, s.events())
+	}
+	s.now = noon.Add(time.Hour)
+	number.Store(4)
+	if list := fetch(); list.Number != "5" || !slices.Equal(s.events(),
+		[]string{"CRL_FETCH_FAILED", "CRL_FETCH_FAILED"}) {
 		t.Errorf("%+v, events %v", list, s.events())
 	}
 	number.Store(6)

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -83,7 +84,7 @@ type jwk struct {
 	D         string   `json:"d"`
 }
 
-// readTokenKeys reads a JWK Set. Keys that are for encryption are left out.
+// readTokenKeys reads a JWK Set. Keys that are not for checking signatures are left out.
 func readTokenKeys(text string) ([]TokenKey, *schema.FieldError) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -99,12 +100,13 @@ func readTokenKeys(text string) ([]TokenKey, *schema.FieldError) {
 		if err := json.Unmarshal(raw, &from); err != nil {
 			return nil, refuse(at, "is no key: %v", err)
 		}
-		if from.Use != "" && from.Use != "sig" {
-			continue
-		}
 		if from.D != "" {
 			return nil, refuse(at,
 				"is a private key: give the public one, and replace this one, which others have seen now")
+		}
+		isForOthers := from.Use != "" && from.Use != "sig" || len(from.Ops) > 0 && !slices.Contains(from.Ops, "verify")
+		if isForOthers && from.Type != "oct" {
+			continue
 		}
 		key, err := from.read()
 		if err != nil {

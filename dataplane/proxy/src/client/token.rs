@@ -41,17 +41,33 @@ fn in_field<'h>(head: &RequestHead<'h>) -> Result<&'h [u8], Fault> {
     }
 }
 
-/// The value of a parameter. It is not decoded: no token has characters that a URL encodes.
+/// The value of a parameter. It is not decoded: no token has characters that a URL encodes. Names are, and parameters end
+/// at `;`, too: a server could find a second token there.
 fn in_query<'q>(query: &'q [u8], name: &[u8]) -> Result<&'q [u8], Fault> {
-    let mut found = query.split(|byte| *byte == b'&').filter_map(|pair| {
-        let (this, value) = pair.split_at_checked(pair.iter().position(|byte| *byte == b'=')?)?;
-        (this == name).then_some(&value[1..])
+    let mut found = query.split(|byte| matches!(byte, b'&' | b';')).filter_map(|pair| {
+        let (this, value) = pair.split_at(pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len()));
+        is_encoded(this, name).then(|| value.get(1..).unwrap_or_default())
     });
     match (found.next(), found.next()) {
         (None, _) => Err(Fault::Missing),
         (Some(token), None) => Ok(token),
         (Some(_), Some(_)) => Err(Fault::Several),
     }
+}
+
+/// Whether a part of a URL is this text, percent-decoded (RFC 3986 §2.1).
+fn is_encoded(part: &[u8], text: &[u8]) -> bool {
+    let mut rest = part;
+    let decoded = std::iter::from_fn(|| {
+        let digit = |at: usize| rest.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let (byte, taken) = match (rest.first()?, digit(1), digit(2)) {
+            (b'%', Some(high), Some(low)) => ((high * 16 + low) as u8, 3),
+            (byte, ..) => (*byte, 1),
+        };
+        rest = &rest[taken..];
+        Some(byte)
+    });
+    decoded.eq(text.iter().copied())
 }
 
 /// What the client is told (RFC 6750 §3); `None`: it has failed for another reason.
@@ -72,7 +88,12 @@ mod tests {
     fn parameter_with_the_token_is_there_once() {
         for (query, outcome) in [
             ("", Err(Fault::Missing)),
-            ("token", Err(Fault::Missing)),
+            ("token", Ok(&b""[..])),
+            ("t%6Fken=x.y.z", Ok(b"x.y.z")),
+            ("t%6Fken=a&token=b", Err(Fault::Several)),
+            ("a=1;token=a&token=b", Err(Fault::Several)),
+            ("token&token=b", Err(Fault::Several)),
+            ("to%ken=a&tok%6=b&%=c", Err(Fault::Missing)),
             ("tokens=a&xtoken=b&token2=c", Err(Fault::Missing)),
             ("a=b&token=x.y.z&c=d", Ok(&b"x.y.z"[..])),
             ("token=x.y.z", Ok(b"x.y.z")),

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+const fieldsPage = "../../docs/fields.md"
+
+const fieldsPreface = `# Every field of the kinds that traffic meets
+
+What Weir does with each field: [what "closes" and "no effect" mean](avi-fields.md). A field without a remark is served. Fields of
+` + "`uuid`, `url`, `name`, `tenant_ref`, `_last_modified`" + ` and the like are left out. A test writes this page:
+` + "`WEIR_GEN=write go test ./controller/plan -run Field`" + `.
+`
+
+// commonFields are those of all kinds.
+var commonFields = strings.Fields(
+	"uuid url name description tenant_ref _last_modified cloud_ref markers labels created_by " +
+		"configpb_attributes weir_warnings")
+
+// fate is what happens to some fields, and why.
+type fate struct{ what, why string }
+
+func TestPageOfFieldsTellsOfEachField(t *testing.T) {
+	page := []byte(fieldsPreface)
+	for _, kind := range schema.Kinds() {
+		if kind.Serving != schema.Apart {
+			page = append(page, fieldsOf(kind)...)
+		}
+	}
+	if os.Getenv("WEIR_GEN") == "write" {
+		if err := os.WriteFile(fieldsPage, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if has, err := os.ReadFile(fieldsPage); err != nil || string(has) != string(page) {
+		t.Errorf("docs/fields.md is old (WEIR_GEN=write go test ./controller/plan -run Field writes it): %v", err)
+	}
+}
+
+func fieldsOf(kind *schema.Kind) string {
+	fates := map[fate][]string{}
+	warned := warnedOf(kind.Name)
+	var walk func(fields []any, within string)
+	walk = func(fields []any, within string) {
+		for _, each := range fields {
+			f := each.(schema.Object)
+			at := within + f["name"].(string)
+			if within == "" && slices.Contains(commonFields, at) {
+				continue
+			}
+			effect, _ := f["effect"].(string)
+			why, _ := f["why"].(string)
+			if effect == "" {
+				effect, why = "served", ""
+			}
+			if said, is := warned[at]; is && effect == "served" {
+				effect, why = "warned", said
+			}
+			if element, isList := f["element"].(schema.Object); isList {
+				f = element
+			}
+			if inner, has := f["fields"].([]any); has && effect == "served" {
+				walk(inner, at+".")
+				continue
+			}
+			fates[fate{effect, why}] = append(fates[fate{effect, why}], at)
+		}
+	}
+	walk(kind.Outline(), "")
+	return pageOf(kind.Name, fates)
+}
+
+var effects = []struct{ what, said string }{
+	{"closes", "Closes"}, {"refused", "Refused"}, {"warned", "A warning, if not the default"}, {"none", "No effect"}}
+
+func pageOf(kind string, fates map[fate][]string) string {
+	var page strings.Builder
+	served := fates[fate{"served", ""}]
+	fmt.Fprintf(&page, "\n## %s\n\n**Served** (%d): %s\n", kind, len(served), quoted(served))
+	if len(fates) > 1 {
+		page.WriteString("\n| | fields | |\n|---|---|---|\n")
+	}
+	for _, effect := range effects {
+		all := slices.SortedFunc(maps.Keys(fates), func(a, b fate) int { return cmp.Compare(fates[a][0], fates[b][0]) })
+		for _, each := range all {
+			if each.what == effect.what {
+				fmt.Fprintf(&page, "| **%s** | %s | %s |\n", effect.said, quoted(fates[each]),
+					strings.ReplaceAll(each.why, "|", `\|`))
+			}
+		}
+	}
+	return page.String()
+}
+
+func quoted(names []string) string {
+	slices.Sort(names)
+	return "`" + strings.Join(names, "` `") + "`"
+}
+
+// warnedOf are the fields of a kind that a service is warned about, with the reasons.
+func warnedOf(kind string) map[string]string {
+	found := map[string]string{}
+	switch kind {
+	case "virtualservice":
+		addWarned(found, "", unheededOfVirtualService)
+		addWarned(found, "", unheededOfConnections)
+	case "pool":
+		addWarned(found, "", unheededOfPool)
+	case "applicationprofile":
+		addWarned(found, "", unheededOfApplicationProfile)
+		addWarned(found, "http_profile.", unheededOfHTTP)
+		addWarned(found, "http_profile.http2_profile.", unheededOfHTTP2)
+		addWarned(found, "dns_service_profile.", unheededOfDNS)
+	case "networkprofile":
+		addWarned(found, tcpPath, unheededOfTCP)
+		addWarned(found, tcpPath, unheededOfTCPUnderHTTP)
+	case "applicationpersistenceprofile":
+		addWarned(found, "", unheededOfPersistence)
+	case "serviceenginegroup":
+		addWarned(found, "", unheededOfGroup)
+	case "vrfcontext":
+		addWarned(found, "", unheededOfVrfContext)
+		addWarned(found, "bgp_profile.", unheededOfBGP)
+		addWarned(found, "bgp_profile.peers.", unheededOfBGPPeer)
+	}
+	return found
+}
+
+func addWarned[T any](found map[string]string, path string, table []unheeded[T]) {
+	for _, setting := range table {
+		found[path+setting.field] = setting.why
+	}
+}
