@@ -56,7 +56,7 @@ var ofRequests = Fields{
 	"client_browser": Text, "client_os": Text, "client_device": Text,
 	"response_code": Number, "server_response_code": Number, "grpc_status": Number, "response_class": Text,
 	"response_content_type": Text, "datascript_log": Text,
-	"local_response":        Boolean, "server_connection_reused": Boolean, "persistence_used": Boolean,
+	"local_response": Boolean, "server_connection_reused": Boolean, "persistence_used": Boolean,
 	"request_length": Number, "response_length": Number, "server_response_length": Number,
 	"cache_hit": Boolean, "cacheable": Boolean, "compression": Text, "compression_percentage": Number,
 	"wait_us": Number, "app_response_time": Number, "app_response_time_us": Number, "data_transfer_time": Number,
