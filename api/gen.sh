@@ -10,4 +10,4 @@ mkdir -p "$out"
 PATH=$tools:$PATH protoc -I. \
   --go_out="$out" --go_opt=module=github.com/weir-lb/weir/api/gen/go \
   --go-grpc_out="$out" --go-grpc_opt=module=github.com/weir-lb/weir/api/gen/go \
-  dataplane/v1/dataplane.proto dataplane/v1/connections.proto dataplane/v1/content.proto dataplane/v1/groups.proto dataplane/v1/identity.proto dataplane/v1/rules.proto engine/v1/engine.proto
+  dataplane/v1/dataplane.proto dataplane/v1/connections.proto dataplane/v1/content.proto dataplane/v1/groups.proto dataplane/v1/identity.proto dataplane/v1/rules.proto dataplane/v1/scripts.proto engine/v1/engine.proto

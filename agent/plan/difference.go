@@ -96,6 +96,8 @@ func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
 		removed.PkiProfiles = append(removed.PkiProfiles, uuid)
 	case *enginev1.Resource_HttpPolicySet:
 		removed.HttpPolicySets = append(removed.HttpPolicySets, uuid)
+	case *enginev1.Resource_ScriptSet:
+		removed.ScriptSets = append(removed.ScriptSets, uuid)
 	case *enginev1.Resource_StringGroup:
 		removed.StringGroups = append(removed.StringGroups, uuid)
 	case *enginev1.Resource_AddressGroup:

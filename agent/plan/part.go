@@ -33,6 +33,8 @@ func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
 		plan.PkiProfiles = append(plan.PkiProfiles, body.PkiProfile)
 	case *enginev1.Resource_HttpPolicySet:
 		plan.HttpPolicySets = append(plan.HttpPolicySets, body.HttpPolicySet)
+	case *enginev1.Resource_ScriptSet:
+		plan.ScriptSets = append(plan.ScriptSets, body.ScriptSet)
 	case *enginev1.Resource_StringGroup:
 		plan.StringGroups = append(plan.StringGroups, body.StringGroup)
 	case *enginev1.Resource_AddressGroup:

@@ -56,6 +56,7 @@ var causeNames = [...]string{
 	"client_connections",
 	"client_network_denied",
 	"client_network_rate",
+	"script_failed",
 	"internal",
 }
 

@@ -36,6 +36,7 @@ var reasonNames = [...]string{
 	"ADF_JWT_TOKEN_MISSING",
 	"ADF_JWT_TOKEN_INVALID", // malformed, signed by others, of others or for others
 	"ADF_JWT_TOKEN_EXPIRED", // or not valid yet
+	"ADF_DATASCRIPT_EXECUTION_FAILED",
 }
 
 // Names returns the names of the reasons, in the order of their bits.

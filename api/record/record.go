@@ -69,6 +69,8 @@ const (
 	_
 	CacheHit  // a stored response has answered
 	Cacheable // the response was stored, or is
+	// Scripted: in the place of ClientSpan stand its length, as a byte, the span, and what scripts have said.
+	Scripted
 )
 
 const compressionBits = 7 * compression
@@ -159,6 +161,21 @@ type Record struct {
 	Trace [16]byte
 	Span  [8]byte
 	Texts [texts][]byte
+}
+
+// Said returns the span of the client, and what scripts have said.
+func (r *Record) Said() (span []byte, said string) {
+	text := r.Texts[ClientSpan]
+	switch {
+	case r.Flags&Scripted == 0 && r.Flags&OwnSpan == 0:
+		return nil, ""
+	case r.Flags&Scripted == 0:
+		return text, ""
+	case len(text) == 0 || int(text[0]) > len(text)-1:
+		return nil, ""
+	}
+	n := 1 + int(text[0])
+	return text[1:n], string(text[n:])
 }
 
 // Next parses the first record, and returns the bytes behind it.

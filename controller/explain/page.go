@@ -59,7 +59,7 @@ func (t *teller) page() schema.Object {
 	page["drains"] = said.GetDrains()
 	for field, name := range map[string]string{
 		"security_rule": said.GetSecurityRule(), "request_rule": said.GetRequestRule(),
-		"limit": said.GetLimit(),
+		"limit": said.GetLimit(), "datascript_log": said.GetSaid(),
 	} {
 		if name != "" {
 			page[field] = name

@@ -117,6 +117,13 @@ func rules(said *dataplanev1.Explanation) string {
 	if name := said.GetRequestRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the request rule %s is the first that acts", name))
 	}
+	if said.Said != nil {
+		text := "DataScripts run"
+		if lines := said.GetSaid(); lines != "" {
+			text += fmt.Sprintf(" and say %q", lines)
+		}
+		decided = append(decided, text)
+	}
 	if len(decided) == 0 {
 		return ""
 	}
@@ -186,5 +193,6 @@ var ownCauses = map[string]string{
 	"redirect_to_https": "the application profile redirects plain requests (http_to_https)",
 	"max_forwards":      "Max-Forwards is 0",
 	"security_rule":     "a security rule of an HTTP policy answers",
+	"datascript":        "a DataScript answers",
 	"request_rule":      "a request rule of an HTTP policy answers",
 }

@@ -132,7 +132,7 @@ func (f *fields) origin(r record.Record, of from, service named) {
 		filters = append(filters, name)
 	}
 	f.text("client_log_filter_name", strings.Join(filters, ", "))
-	f.isTrue("udf", r.Filters != 0)
+	f.isTrue("udf", r.Filters != 0 || r.Flags&record.Scripted != 0)
 	f.text("request_state", record.CauseName(r.Cause))
 	f.text("start_timestamp", r.End.Add(-r.Total).UTC().Format(time.RFC3339Nano))
 	f.micros("total_time", r.Total)
@@ -188,7 +188,7 @@ func (f *fields) tls(r record.Record) {
 	}
 	var suites []string
 	offered := r.Texts[record.OfferedSuites]
-	if r.Flags&record.OwnSpan != 0 {
+	if r.Flags&(record.OwnSpan|record.Scripted) != 0 {
 		offered = nil
 	}
 	for ; len(offered) >= 2; offered = offered[2:] {
@@ -268,6 +268,10 @@ func (f *fields) request(r record.Record) {
 	f.text("xff", string(r.Texts[record.ForwardedFor]))
 	f.text("cut", strings.Join(cutTexts(r.Flags), " "))
 	f.text("protocol", protocolOf(r.Flags))
+	if r.Flags&record.Scripted != 0 {
+		_, said := r.Said()
+		f.text("datascript_log", said)
+	}
 	f.response(r)
 	f.trace(r)
 }
@@ -280,7 +284,8 @@ func (f *fields) trace(r record.Record) {
 	span := hex.EncodeToString(r.Span[:])
 	if r.Flags&record.OwnSpan != 0 {
 		f.text("weir_span_id", span)
-		span = hex.EncodeToString(r.Texts[record.ClientSpan])
+		client, _ := r.Said()
+		span = hex.EncodeToString(client)
 	}
 	f.text("span_id", span)
 	f.isTrue("trace_sampled", r.Flags&record.Sampled != 0)

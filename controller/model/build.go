@@ -44,6 +44,8 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
+	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
+		func(_ *reading, s *kinds.VSDataScriptSet) *ScriptSet { return &ScriptSet{VSDataScriptSet: *s} }),
 	"l4policyset": into(func(k *Keeper) *table[L4PolicySet] { return &k.l4Sets.read },
 		func(_ *reading, s *kinds.L4PolicySet) *L4PolicySet { return &L4PolicySet{L4PolicySet: *s} }),
 	"networksecuritypolicy": into(func(k *Keeper) *table[NetworkPolicy] { return &k.networkPolicies.read },

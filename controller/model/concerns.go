@@ -37,6 +37,15 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	for _, set := range vs.Scripts {
+		parts = append(parts, subject{"vsdatascriptset", set.UUID})
+		for _, group := range set.StringGroups {
+			parts = append(parts, subject{"stringgroup", group.UUID})
+		}
+		for _, group := range set.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
 	if content := vs.Content; content != nil {
 		for _, group := range content.StringGroups {
 			parts = append(parts, subject{"stringgroup", group.UUID})

@@ -61,6 +61,7 @@ type Keeper struct {
 	authProfiles    resolved[AuthProfile]
 	ssoPolicies     resolved[SSOPolicy]
 	policySets      resolved[HTTPPolicySet]
+	scriptSets      resolved[ScriptSet]
 	networkPolicies resolved[NetworkPolicy]
 	l4Sets          resolved[L4PolicySet]
 	clouds          resolved[Cloud]

@@ -44,6 +44,7 @@ type VirtualService struct {
 	PortGroups         []*PoolGroup     // the same
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
+	Scripts            []*ScriptSet     // in their order
 	NetworkPolicy      *NetworkPolicy   // nil: everybody may connect
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Content            *Content         // nil: the application profile does nothing to the content of responses
@@ -101,6 +102,9 @@ func (vs *VirtualService) RulePools() (pools []*Pool) {
 			}
 		}
 	}
+	for _, set := range vs.Scripts {
+		add(set.Pools)
+	}
 	for _, set := range vs.Policies {
 		add(set.Pools)
 	}
@@ -124,6 +128,24 @@ type HTTPPolicySet struct {
 	Groups        []*PoolGroup                  // the same
 	StringGroups  map[string]*kinds.StringGroup // by reference
 	AddressGroups map[string]*kinds.IpAddrGroup // by reference
+}
+
+// ScriptSet is a set of scripts with all objects that they may name. A Finding says which could not be resolved.
+type ScriptSet struct {
+	kinds.VSDataScriptSet
+	Pools         []*Pool
+	Groups        []*PoolGroup
+	StringGroups  []*kinds.StringGroup
+	AddressGroups []*kinds.IpAddrGroup
+}
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (s *ScriptSet) Key() string { return s.UUID }
+
+// Whole tells whether all objects that the scripts may name are there.
+func (s *ScriptSet) Whole() bool {
+	return len(s.Pools) == len(s.PoolRefs) && len(s.Groups) == len(s.PoolGroupRefs) &&
+		len(s.StringGroups) == len(s.StringGroupRefs) && len(s.AddressGroups) == len(s.IPAddrGroupRefs)
 }
 
 // GroupOf returns the pool group that a reference of a rule names; nil: it could not be resolved.

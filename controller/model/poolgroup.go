@@ -96,6 +96,9 @@ func (vs *VirtualService) Groups() (groups []*PoolGroup) {
 	for _, set := range vs.Policies {
 		add(set.Groups)
 	}
+	for _, set := range vs.Scripts {
+		add(set.Groups)
+	}
 	for _, set := range vs.L4Sets {
 		add(set.Groups)
 	}

@@ -59,6 +59,7 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "authprofile", &k.authProfiles, k.resolveAuthProfile, (*AuthProfile).Key)
 	resolve(k, stale, "ssopolicy", &k.ssoPolicies, k.resolveSSOPolicy, (*SSOPolicy).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
+	resolve(k, stale, "vsdatascriptset", &k.scriptSets, k.resolveScriptSet, (*ScriptSet).Key)
 	resolve(k, stale, "l4policyset", &k.l4Sets, k.resolveL4Set, (*L4PolicySet).Key)
 	resolve(k, stale, "networksecuritypolicy", &k.networkPolicies, k.resolveNetworkPolicy, (*NetworkPolicy).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
@@ -144,6 +145,8 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.ssoPolicies.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
+	case "vsdatascriptset":
+		return k.scriptSets.findingsOf(about.uuid)
 	case "l4policyset":
 		return k.l4Sets.findingsOf(about.uuid)
 	case "networksecuritypolicy":
@@ -231,6 +234,12 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	for _, at := range vs.ScriptOrder() {
+		field := fmt.Sprintf("vs_datascripts[%d].vs_datascript_set_ref", at)
+		if set := follow(from, k.scriptSets, field, vs.DataScripts[at].SetRef); set != nil {
+			vs.Scripts = append(vs.Scripts, set)
+		}
+	}
 	k.resolveL4(from, vs)
 	vs.NetworkPolicy = follow(from, k.networkPolicies, "network_security_policy_ref", vs.NetworkSecurityPolicyRef)
 	k.resolveBackups(from, vs)
@@ -249,6 +258,13 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+}
+
+func (k *Keeper) resolveScriptSet(from *source, set *ScriptSet) {
+	set.Pools = followAll(from, k.pools, "pool_refs", set.PoolRefs)
+	set.Groups = followAll(from, k.poolGroups, "pool_group_refs", set.PoolGroupRefs)
+	set.StringGroups = followAll(from, k.stringGroups, "string_group_refs", set.StringGroupRefs)
+	set.AddressGroups = followAll(from, k.addressGroups, "ipgroup_refs", set.IPAddrGroupRefs)
 }
 
 func (k *Keeper) resolveParent(from *source, vs *VirtualService) {

@@ -48,22 +48,14 @@ func compileSet(set *model.HTTPPolicySet) *compiledSet {
 // groups are the groups of a set, by uuid.
 func groups(set *model.HTTPPolicySet) (parts []*enginev1.Resource) {
 	for _, from := range set.StringGroups {
-		to := &dataplanev1.StringGroup{Uuid: from.UUID, Name: from.Name, LongestMatch: from.LongestMatch}
-		for _, pair := range from.Pairs {
-			to.Pairs = append(to.Pairs, &dataplanev1.StringPair{Key: pair.Key, Value: pair.Value})
-		}
-		body := &enginev1.Resource_StringGroup{StringGroup: to}
-		parts = append(parts, &enginev1.Resource{Uuid: from.UUID, Body: body})
+		parts = append(parts, stringGroup(from))
 	}
 	return sortedByUUID(append(parts, addressGroups(set.AddressGroups)...))
 }
 
 func addressGroups(groups map[string]*kinds.IpAddrGroup) (parts []*enginev1.Resource) {
 	for _, from := range groups {
-		to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
-		to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
-		body := &enginev1.Resource_AddressGroup{AddressGroup: to}
-		parts = append(parts, &enginev1.Resource{Uuid: from.UUID, Body: body})
+		parts = append(parts, addressGroup(from))
 	}
 	return sortedByUUID(parts)
 }
@@ -71,6 +63,20 @@ func addressGroups(groups map[string]*kinds.IpAddrGroup) (parts []*enginev1.Reso
 func sortedByUUID(parts []*enginev1.Resource) []*enginev1.Resource {
 	slices.SortFunc(parts, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
 	return parts
+}
+
+func stringGroup(from *kinds.StringGroup) *enginev1.Resource {
+	to := &dataplanev1.StringGroup{Uuid: from.UUID, Name: from.Name, LongestMatch: from.LongestMatch}
+	for _, pair := range from.Pairs {
+		to.Pairs = append(to.Pairs, &dataplanev1.StringPair{Key: pair.Key, Value: pair.Value})
+	}
+	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_StringGroup{StringGroup: to}}
+}
+
+func addressGroup(from *kinds.IpAddrGroup) *enginev1.Resource {
+	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
+	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
+	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_AddressGroup{AddressGroup: to}}
 }
 
 // ruleReader converts one rule.

@@ -87,6 +87,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d.addPools()
 	d.addErrorPages()
 	c.addPolicies(d)
+	addScripts(d)
 	c.addNetworkPolicy(d)
 	addPoolRules(d)
 	d.limitsAll = d.hasLimitOfAll()

@@ -150,7 +150,7 @@ func (c *call) servicesWith(record *store.Record) (services []*store.Record) {
 }
 
 // leadToPools are the kinds through which virtual services have pools: a pool may have a backup.
-var leadToPools = []string{"httppolicyset", "l4policyset", "poolgroup", "pool"}
+var leadToPools = []string{"httppolicyset", "vsdatascriptset", "l4policyset", "poolgroup", "pool"}
 
 // poolsOf are the pools of a virtual service: its own, those of groups, those that rules choose, and those that take
 // over.

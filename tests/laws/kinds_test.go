@@ -30,8 +30,8 @@ var mayNameKinds = map[string][]string{
 	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
-		"pool",                                       // what can be watched
-		"httppolicyset", "l4policyset", "poolgroup"}, // whose pools are those of virtual services
+		"pool",                                                          // what can be watched
+		"httppolicyset", "vsdatascriptset", "l4policyset", "poolgroup"}, // whose pools are those of virtual services
 	"controller/explain": {"virtualservice", "pool"}, // where a request goes
 	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
@@ -40,9 +40,9 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext",
 		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
-		"httppolicyset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
+		"httppolicyset", "vsdatascriptset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
 		"l4policyset", "ssopolicy", "authprofile", "jwtserverprofile"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup",
+	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "vsdatascriptset", "serviceenginegroup",
 		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",

@@ -1127,6 +1127,77 @@ impl ClientCertificateMode {
         }
     }
 }
+/// Scripts, and the objects that they may name. A script knows no others.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScriptSet {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub scripts: ::prost::alloc::vec::Vec<Script>,
+    #[prost(message, repeated, tag = "4")]
+    pub pools: ::prost::alloc::vec::Vec<Named>,
+    #[prost(message, repeated, tag = "5")]
+    pub pool_groups: ::prost::alloc::vec::Vec<Named>,
+    #[prost(string, repeated, tag = "6")]
+    pub string_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "7")]
+    pub address_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Script {
+    #[prost(enumeration = "ScriptEvent", tag = "1")]
+    pub event: i32,
+    /// Lua, at most 64 KiB
+    #[prost(string, tag = "2")]
+    pub source: ::prost::alloc::string::String,
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "3")]
+    pub position: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Named {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub uuid: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ScriptEvent {
+    Unspecified = 0,
+    /// behind the request rules, before a server is chosen
+    HttpReq = 1,
+    /// before the response rules
+    HttpResp = 2,
+    /// before the client gets a page of the engine
+    HttpRespFailed = 3,
+}
+impl ScriptEvent {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SCRIPT_EVENT_UNSPECIFIED",
+            Self::HttpReq => "SCRIPT_EVENT_HTTP_REQ",
+            Self::HttpResp => "SCRIPT_EVENT_HTTP_RESP",
+            Self::HttpRespFailed => "SCRIPT_EVENT_HTTP_RESP_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SCRIPT_EVENT_UNSPECIFIED" => Some(Self::Unspecified),
+            "SCRIPT_EVENT_HTTP_REQ" => Some(Self::HttpReq),
+            "SCRIPT_EVENT_HTTP_RESP" => Some(Self::HttpResp),
+            "SCRIPT_EVENT_HTTP_RESP_FAILED" => Some(Self::HttpRespFailed),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToDataplane {
     #[prost(oneof = "to_dataplane::Frame", tags = "1, 2, 3, 4, 5, 6, 300, 60, 370")]
@@ -1360,7 +1431,7 @@ pub struct Explanation {
     /// The response that the engine makes itself; 0: none, the request goes to a server.
     #[prost(uint32, tag = "10")]
     pub status: u32,
-    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
     #[prost(string, tag = "11")]
     pub cause: ::prost::alloc::string::String,
     /// of a redirect
@@ -1391,6 +1462,9 @@ pub struct Explanation {
     /// with MODE_REQUIRE all this is so for a client with a good one
     #[prost(enumeration = "ClientCertificateMode", tag = "760")]
     pub client_certificate: i32,
+    /// what DataScripts for the request have said; unset: none run
+    #[prost(string, optional, tag = "900")]
+    pub said: ::core::option::Option<::prost::alloc::string::String>,
     /// the name of the limit beside rules that the request would be beyond; empty: none
     #[prost(string, tag = "610")]
     pub limit: ::prost::alloc::string::String,
@@ -1440,6 +1514,8 @@ pub struct Plan {
     pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
     #[prost(message, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
+    #[prost(message, repeated, tag = "900")]
+    pub script_sets: ::prost::alloc::vec::Vec<ScriptSet>,
     #[prost(message, repeated, tag = "910")]
     pub network_policies: ::prost::alloc::vec::Vec<NetworkPolicy>,
 }
@@ -1477,6 +1553,8 @@ pub struct Removed {
     pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "900")]
+    pub script_sets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "910")]
     pub network_policies: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -1546,6 +1624,9 @@ pub struct VirtualService {
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,
+    /// needs http; in the order in which their scripts run
+    #[prost(string, repeated, tag = "900")]
+    pub script_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// needs http; empty: clients get the pages of the engine
     #[prost(string, tag = "641")]
     pub error_page_profile_uuid: ::prost::alloc::string::String,

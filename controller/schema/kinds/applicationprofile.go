@@ -52,7 +52,7 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("engines run no DataScripts yet, which would say what to count",
+			schema.NoEffect("engines do not serve avi.vs.rate_limit of DataScripts, which would say what to count",
 				"dos_rl_profile.rl_profile.custom_requests_rate_limit"),
 			schema.NoEffect(noRates, "dos_rl_profile"),
 			schema.NoEffect(noDNS, "dns_service_profile"),

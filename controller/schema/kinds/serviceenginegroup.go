@@ -153,8 +153,8 @@ func init() {
 			schema.NoEffect("what reaches an engine's machine is decided where that machine is",
 				`ingress_access_data ingress_access_mgmt
 				disable_avi_securitygroups custom_securitygroups_data custom_securitygroups_mgmt`),
-			schema.NoEffect("engines run no scripts and no application firewall yet",
-				"datascript_timeout waf_mempool*"),
+			schema.NoEffect("engines have one limit for all scripts (docs/datascript.md)", "datascript_timeout"),
+			schema.NoEffect("engines have no application firewall yet", "waf_mempool*"),
 			schema.NoEffect(noLogs, "log_* se_log_* se_group_analytics_policy"),
 			schema.NoEffect(noRates, "se_dos_profile se_rl_prop handle_per_pkt_attack"),
 			schema.NoEffect(noCloud,

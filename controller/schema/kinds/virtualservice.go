@@ -45,6 +45,7 @@ type VirtualService struct {
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
 	HTTPPolicies []HTTPPolicies        `json:"http_policies" items:"64"`
+	DataScripts  []VSDataScripts       `json:"vs_datascripts" items:"64"`
 	L4Policies   []L4Policies          `json:"l4_policies" items:"64"`
 	ServicePools []ServicePoolSelector `json:"service_pool_select" items:"256"`
 
@@ -113,7 +114,6 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
-			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
 			schema.Closes("engines do not apply security policies yet", "security_policy_ref"),
 			schema.Closes("engines authenticate clients by tokens only yet",
 				"saml_sp_config oauth_vs_config ldap_vs_config"),
@@ -269,7 +269,24 @@ func (vs *VirtualService) checkPolicies() *schema.FieldError {
 			}
 		}
 	}
+	for i, scripts := range vs.DataScripts {
+		at := fmt.Sprintf("vs_datascripts[%d]", i)
+		for j, earlier := range vs.DataScripts[:i] {
+			switch {
+			case earlier.Index == scripts.Index:
+				return refuse(at+".index", "%d is the index of vs_datascripts[%d] already: the order would be open",
+					scripts.Index, j)
+			case earlier.SetRef == scripts.SetRef:
+				return refuse(at+".vs_datascript_set_ref", "is in vs_datascripts[%d] already", j)
+			}
+		}
+	}
 	return nil
+}
+
+// ScriptOrder returns the places of vs_datascripts in the order of their indexes.
+func (vs *VirtualService) ScriptOrder() []int {
+	return orderOf(len(vs.DataScripts), func(at int) uint32 { return vs.DataScripts[at].Index })
 }
 
 // PolicyOrder returns the places of http_policies in the order of their indexes.

@@ -76,6 +76,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
     }
     .into();
     answer.request_rule = told.request_rule.clone().unwrap_or_default();
+    answer.said = told.said.clone();
     answer.limit = told.limit.clone().unwrap_or_default();
     if let Some(local) = &told.local {
         answer.status = local.status.unwrap_or_default().into();

@@ -34,6 +34,7 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
         virtual_services: plan.virtual_services.iter().map(|service| service.uuid.clone()).collect(),
         pools: plan.pools.iter().map(|pool| pool.uuid.clone()).collect(),
         pool_groups: plan.pool_groups.iter().map(|group| group.uuid.clone()).collect(),
+        script_sets: plan.script_sets.iter().map(|set| set.uuid.clone()).collect(),
         error_page_profiles: plan.error_page_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
         certificates: plan.certificates.iter().map(|certificate| certificate.uuid.clone()).collect(),
         pki_profiles: plan.pki_profiles.iter().map(|profile| profile.uuid.clone()).collect(),

@@ -20,7 +20,8 @@ use crate::{
     io::Conn,
     limits::{Limits, Room},
     pool::Pools,
-    records::Recorder,
+    records::{Noted, Recorder},
+    scripting::Scripting,
     shortage::Shortage,
 };
 
@@ -46,6 +47,7 @@ pub(crate) struct Core {
     pub fields: FieldTable,
     /// For the rules that are tried on a request.
     pub rules: Scratch,
+    pub scripts: Scripting,
     /// Tokens of clients.
     pub verified: Verified,
     /// The date in this batch.
@@ -101,6 +103,7 @@ impl Core {
             accepted: 0,
             fields: FieldTable::new(),
             rules: Scratch::default(),
+            scripts: Scripting::default(),
             verified: Verified::default(),
             date: Date::at(0),
             scratch: Vec::new(),
@@ -116,6 +119,15 @@ impl Core {
             departed: Vec::new(),
             carriers: Vec::new(),
             full_carriers: Vec::new(),
+        }
+    }
+
+    /// What scripts have said goes into the record of the request.
+    #[cold]
+    pub fn note_said(&mut self, noted: Noted) {
+        let said = std::mem::take(&mut self.scripts.said);
+        if let Some(slot) = self.records.slot(noted) {
+            slot.say(&said);
         }
     }
 

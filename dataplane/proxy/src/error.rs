@@ -81,6 +81,10 @@ pub enum Error {
     Barred(Barred),
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
+    /// A DataScript failed or took too long.
+    Script,
+    /// A DataScript answers instead of the server.
+    Scripted,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not
     /// exist.
     Defect,

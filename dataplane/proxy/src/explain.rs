@@ -10,8 +10,11 @@ pub use weir_balance::{Algorithm, Standing};
 use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::Moment;
-use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
-use weir_snapshot::{CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
+use weir_rules::{Asked, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
+use weir_script::{Ending, SeenTls};
+use weir_snapshot::{
+    CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService,
+};
 use weir_telemetry::Cause;
 use weir_tls::CertificateFault;
 use weir_wire::{
@@ -29,11 +32,13 @@ use crate::{
     },
     core::Core,
     error::Error,
+    exchange::within::Within,
     flow::rescue::remedy,
     io::{Time, TransportAddress},
     members::Foreseen,
     pool::{Preview, balance_key},
     proxy::Proxy,
+    scripting::{self, Halt},
 };
 
 /// A request that nobody sends.
@@ -71,6 +76,8 @@ pub struct Explanation {
     pub request_rule: Option<String>,
     /// The client may show a certificate, or has to: the rest is what becomes of one that shows a good one where it has to.
     pub certificate_mode: Option<CertificateMode>,
+    /// What DataScripts for the request have said; `None`: none run.
+    pub said: Option<String>,
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
@@ -128,6 +135,8 @@ pub const REDIRECT: &str = "redirect_to_https";
 pub const SECURITY_RULE: &str = "security_rule";
 /// A request rule does.
 pub const REQUEST_RULE: &str = "request_rule";
+/// A DataScript does.
+pub const SCRIPT: &str = "datascript";
 /// Max-Forwards is 0.
 pub const MAX_FORWARDS: &str = "max_forwards";
 
@@ -207,7 +216,8 @@ fn tell_request(
     if http.refuses(head) {
         return Err(Error::Request(weir_wire::Error::Field).into());
     }
-    let ruled = match &service.policies {
+    let mut rule_edits = Edits::default();
+    let mut ruled = match &service.policies {
         None => Ruled::default(),
         Some(policies) => {
             if let Some(identity) = &policies.identity {
@@ -236,7 +246,7 @@ fn tell_request(
                 token.is_ok()
             };
             let asked = Asked { head, version, from };
-            let judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
+            let mut judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);
@@ -245,6 +255,7 @@ fn tell_request(
                 to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
             };
+            rule_edits = std::mem::take(&mut judged.edits);
             decided(judged)?;
             if let Err(fault) = token {
                 redirected(http, head, &facts)?;
@@ -260,7 +271,50 @@ fn tell_request(
     if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
         return Err(Error::BodyTooLarge.into());
     }
+    if let Some(scripts) = service.scripts.as_deref() {
+        tell_scripts(core, scripts, question, (&service, head, &rule_edits), &mut ruled, told)?;
+    }
     tell_server(core, now, (&service, ruled), Some(head), question.ends(), told)
+}
+
+/// Runs the scripts for the request: they change nothing but the request.
+fn tell_scripts(
+    core: &mut Core,
+    scripts: &ServiceScripts,
+    question: &Question,
+    (service, head, edits): (&VirtualService, &RequestHead<'_>, &Edits<'_>),
+    ruled: &mut Ruled,
+    told: &mut Explanation,
+) -> Result<(), Local> {
+    let done = core.scripts.ask(scripts, |seen| {
+        seen.begin(&service.name, head, HttpVersion::Http11);
+        (seen.client, seen.listener) = (question.client, question.listener);
+        let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
+        seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
+        scripting::follow_rules(seen, edits);
+    });
+    told.said = Some(std::mem::take(&mut core.scripts.said));
+    match done {
+        Err(Halt::Failed) => Err(Error::Script.into()),
+        Err(Halt::Ended(Ending::Close { .. })) => Err(Local::because(None, SCRIPT)),
+        Err(Halt::Ended(Ending::Respond { status, .. })) => Err(Local::because(Some(status), SCRIPT)),
+        Err(Halt::Ended(Ending::Redirect { status, location })) => {
+            Err(Local { status: Some(status), cause: SCRIPT, location })
+        }
+        Ok(steered) => {
+            if let Some(seen) = steered.seen {
+                core.scripts.give_back(seen);
+            }
+            if ruled.to.is_none() {
+                ruled.to = match steered.within {
+                    Within::Group(group) => Some(Destination::Group(group)),
+                    Within::Pool | Within::Service => steered.pool.map(Destination::Pool),
+                };
+                ruled.server = steered.server;
+            }
+            Ok(())
+        }
+    }
 }
 
 fn redirected(http: &HttpProfile, head: &RequestHead<'_>, facts: &ClientFacts) -> Result<(), Local> {

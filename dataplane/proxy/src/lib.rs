@@ -47,6 +47,7 @@ mod page;
 mod pool;
 mod proxy;
 pub mod records;
+mod scripting;
 mod server;
 mod sessions;
 mod shortage;

@@ -99,6 +99,7 @@ impl Proxy {
         let displaces_clients = difference.displaces_clients;
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.records.follow(&snapshot);
+        self.core.scripts.follow(&snapshot);
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         self.sessions.changes = self.sessions.changes.wrapping_add(1);

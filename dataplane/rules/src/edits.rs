@@ -82,7 +82,7 @@ impl Value {
 /// An edit of one head, with its value.
 #[derive(Debug)]
 struct Change<'p> {
-    edit: &'p Edit,
+    edit: Cow<'p, Edit>,
     value: Option<Cow<'p, [u8]>>,
 }
 
@@ -135,6 +135,35 @@ impl<'p> Edits<'p> {
         self.target.as_deref()
     }
 
+    /// One more, behind those that are there.
+    pub fn push(&mut self, kind: EditKind, cookie: bool, name: String, value: Option<Vec<u8>>) {
+        let edit = Cow::Owned(Edit { kind, name, cookie, value: None });
+        self.changes.push(Change { edit, value: value.map(Cow::Owned) });
+    }
+
+    pub fn set_target(&mut self, target: Vec<u8>) {
+        self.target = Some(target);
+    }
+
+    pub fn set_host(&mut self, host: Vec<u8>) {
+        self.host = Some(host);
+    }
+
+    /// Adds later ones.
+    pub fn append(&mut self, later: Self) {
+        self.changes.extend(later.changes);
+        self.target = later.target.or(self.target.take());
+        self.host = later.host.or(self.host.take());
+        self.location = later.location.or(self.location.take());
+    }
+
+    /// The changes of fields and cookies: what is done, whether to a cookie, its name, and the value.
+    pub fn changes(&self) -> impl Iterator<Item = (EditKind, bool, &str, Option<&[u8]>)> {
+        self.changes
+            .iter()
+            .map(|change| (change.edit.kind, change.edit.cookie, change.edit.name.as_str(), change.value.as_deref()))
+    }
+
     /// Bytes that the text of a head gains at most.
     pub fn bytes_max(&self, fields: &Fields<'_>) -> usize {
         const AROUND: usize = 24; // name, colon, blank and line end of Host or Set-Cookie
@@ -150,12 +179,12 @@ impl<'p> Edits<'p> {
     /// Adds the removal of a field.
     pub fn also_remove(&mut self, edit: &'p Edit) {
         debug_assert_eq!(edit.kind, EditKind::Remove);
-        self.changes.push(Change { edit, value: None });
+        self.changes.push(Change { edit: Cow::Borrowed(edit), value: None });
     }
 
     pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
         let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields));
-        self.changes.extend(edits.iter().map(|edit| Change { edit, value: value(edit) }));
+        self.changes.extend(edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) }));
     }
 
     /// Writes a request for a server. `write` writes it as it would be without edits.

@@ -49,7 +49,7 @@ impl StringGroup {
     }
 
     /// Makes a comparison ready, so that no request pays for it.
-    pub(crate) fn prepare(&self, criterion: Criterion, small: bool) -> Result<(), TextError> {
+    pub fn prepare(&self, criterion: Criterion, small: bool) -> Result<(), TextError> {
         match criterion {
             Criterion::Regex => drop(self.expressions(small).as_ref().map_err(|why| TextError::Regex(why.clone()))?),
             Criterion::EndsWith => drop(self.reversed(small)),
@@ -64,7 +64,7 @@ impl StringGroup {
     }
 
     /// The key that a text matches. `small`: the text is in small letters, and the case of keys does not count.
-    pub(crate) fn find(&self, criterion: Criterion, text: &[u8], small: bool) -> Option<u32> {
+    pub fn find(&self, criterion: Criterion, text: &[u8], small: bool) -> Option<u32> {
         let found: &mut dyn Iterator<Item = (usize, u32)> = match criterion {
             Criterion::Exists => return None,
             Criterion::Equals => return self.forward(small).of_same(text).first().copied(),

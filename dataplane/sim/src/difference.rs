@@ -17,6 +17,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let (string_groups, gone_string_groups) = parted(&before.string_groups, &after.string_groups, |group| &group.uuid);
     let (address_groups, gone_address_groups) =
         parted(&before.address_groups, &after.address_groups, |group| &group.uuid);
+    let (script_sets, gone_script_sets) = parted(&before.script_sets, &after.script_sets, |set| &set.uuid);
     let (network_policies, gone_network_policies) =
         parted(&before.network_policies, &after.network_policies, |policy| &policy.uuid);
     let changed = Plan {
@@ -31,6 +32,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: policy_sets,
         string_groups,
         address_groups,
+        script_sets,
         network_policies,
     };
     let removed = Removed {
@@ -43,6 +45,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: gone_policy_sets,
         string_groups: gone_string_groups,
         address_groups: gone_address_groups,
+        script_sets: gone_script_sets,
         network_policies: gone_network_policies,
     };
     PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) }

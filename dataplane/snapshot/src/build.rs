@@ -22,6 +22,7 @@ use crate::{
     policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::{KeptPool, PoolReader},
     pool_group::{self, GroupReader, KeptGroup},
+    scripts::KeptScriptSet,
     server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
     shared::Shared,
@@ -60,6 +61,7 @@ impl Snapshot {
         let error_pages = draft.error_pages(&leaving.error_pages);
         let groups = draft.groups(&leaving);
         let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
+        let script_sets = draft.script_sets(&leaving.script_sets, &groups);
         let network_policies = draft.network_policies(&leaving.network_policies, &groups);
         let parts = PartsOfServices {
             certificates,
@@ -70,6 +72,7 @@ impl Snapshot {
             policy_sets,
             network_policies,
             groups,
+            script_sets,
         };
         let services = draft.services(&leaving.services, &parts);
         draft.listeners(&leaving.services, &services);
@@ -92,6 +95,7 @@ struct Draft<'c> {
     certificates: Objects<certificate::KeptCertificate>,
     pki_profiles: Objects<pki_profile::KeptPkiProfile>,
     policy_sets: Objects<KeptPolicySet>,
+    script_sets: Objects<KeptScriptSet>,
     string_groups: Objects<KeptStringGroup>,
     address_groups: Objects<KeptAddressGroup>,
     network_policies: Objects<KeptNetworkPolicy>,
@@ -117,6 +121,7 @@ struct PartsOfServices {
     pool_groups: Stale,
     error_pages: Stale,
     policy_sets: Stale,
+    script_sets: Stale,
     network_policies: Stale,
     groups: Stale,
 }
@@ -136,6 +141,7 @@ impl<'c> Draft<'c> {
             certificates: Objects::of(&before.certificates),
             pki_profiles: Objects::of(&before.pki_profiles),
             policy_sets: Objects::of(&before.policy_sets),
+            script_sets: Objects::of(&before.script_sets),
             string_groups: Objects::of(&before.string_groups),
             address_groups: Objects::of(&before.address_groups),
             network_policies: Objects::of(&before.network_policies),
@@ -327,6 +333,38 @@ impl<'c> Draft<'c> {
         stale
     }
 
+    fn script_sets(&mut self, leaving: &[Arc<str>], groups: &Stale) -> Stale {
+        if leaving.is_empty() && groups.is_empty() && self.change.script_sets.is_empty() {
+            return Stale::new();
+        }
+        let mut stale = leaving.to_vec();
+        for uuid in leaving {
+            let gone = self.script_sets.all.remove(uuid);
+            self.references.follow_script_set(uuid, gone.as_ref(), None);
+        }
+        let known = &self.before.references;
+        let users = groups.iter().flat_map(|uuid| known.script_sets_of_string_groups.of(uuid));
+        let users = users.chain(groups.iter().flat_map(|uuid| known.script_sets_of_address_groups.of(uuid)));
+        for source in due(&self.change.script_sets, users, leaving, &self.before.script_sets, |kept| &kept.source) {
+            let before = self.before.script_sets.get(source.uuid());
+            let groups_now = policies::Groups { strings: &self.string_groups, addresses: &self.address_groups };
+            let has_stale_groups = before.is_some_and(|kept| {
+                let stale = |uuid: &str| groups.iter().any(|group| **group == *uuid);
+                kept.string_groups().any(stale) || kept.address_groups().any(stale)
+            });
+            if before.is_some_and(|kept| kept.source == source) && !has_stale_groups {
+                continue;
+            }
+            let read = groups_now.read_scripts(&source, &mut self.findings);
+            stale.push(source.uuid().into());
+            if let Some(read) = &read {
+                self.references.follow_script_set(source.uuid(), before, Some(read));
+            }
+            self.script_sets.put(source.uuid(), read);
+        }
+        stale
+    }
+
     fn network_policies(&mut self, leaving: &[Arc<str>], groups: &Stale) -> Stale {
         if leaving.is_empty() && groups.is_empty() && self.change.network_policies.is_empty() {
             return Stale::new();
@@ -391,6 +429,7 @@ impl<'c> Draft<'c> {
             policy_sets,
             network_policies,
             groups,
+            script_sets,
         } = parts;
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
@@ -400,6 +439,7 @@ impl<'c> Draft<'c> {
         let users = users.chain(pool_groups.iter().flat_map(|uuid| known.services_of_groups.of(uuid)));
         let users = users.chain(error_pages.iter().flat_map(|uuid| known.services_of_error_pages.of(uuid)));
         let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
+        let users = users.chain(script_sets.iter().flat_map(|uuid| known.services_of_script_sets.of(uuid)));
         let users = users.chain(network_policies.iter().flat_map(|uuid| known.services_of_network_policies.of(uuid)));
         let users = users.chain(groups.iter().flat_map(|uuid| known.services_of_address_groups.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
@@ -450,6 +490,7 @@ impl<'c> Draft<'c> {
                 pool_groups: &self.pool_groups,
                 error_pages: &self.error_pages,
                 policy_sets: &self.policy_sets,
+                script_sets: &self.script_sets,
                 network_policies: &self.network_policies,
                 string_groups: &self.string_groups,
                 address_groups: &self.address_groups,
@@ -586,6 +627,7 @@ impl<'c> Draft<'c> {
             certificates: self.certificates.all,
             pki_profiles: self.pki_profiles.all,
             policy_sets: self.policy_sets.all,
+            script_sets: self.script_sets.all,
             string_groups: self.string_groups.all,
             address_groups: self.address_groups.all,
             network_policies: self.network_policies.all,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
 use crate::{
-    certificate, error_pages, finding::Subject, network_policy, pki_profile, policies, pool, pool_group, service,
+    certificate, error_pages, finding::Subject, network_policy, pki_profile, policies, pool, pool_group, scripts,
+    service,
 };
 
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub struct Change {
     pub(crate) certificates: Vec<Arc<v1::Certificate>>,
     pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
     pub(crate) policy_sets: Vec<Arc<v1::HttpPolicySet>>,
+    pub(crate) script_sets: Vec<Arc<v1::ScriptSet>>,
     pub(crate) string_groups: Vec<Arc<v1::StringGroup>>,
     pub(crate) address_groups: Vec<Arc<v1::AddressGroup>>,
     pub(crate) network_policies: Vec<Arc<v1::NetworkPolicy>>,
@@ -64,6 +66,7 @@ impl Change {
             certificates: shared(plan.certificates),
             pki_profiles: shared(plan.pki_profiles),
             policy_sets: shared(plan.http_policy_sets),
+            script_sets: shared(plan.script_sets),
             string_groups: shared(plan.string_groups),
             address_groups: shared(plan.address_groups),
             network_policies: shared(plan.network_policies),
@@ -127,6 +130,12 @@ impl Source for v1::PkiProfile {
 impl Source for v1::HttpPolicySet {
     fn subject(&self) -> Subject<'_> {
         policies::subject_of_set(self)
+    }
+}
+
+impl Source for v1::ScriptSet {
+    fn subject(&self) -> Subject<'_> {
+        scripts::subject(self)
     }
 }
 

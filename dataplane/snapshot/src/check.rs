@@ -14,6 +14,8 @@ use crate::{
 
 /// The maximum of objects of one kind in a Plan, and of listeners.
 const OBJECTS_MAX: usize = 16 * 1024;
+/// Each worker compiles each of them, and loads what it runs.
+const SCRIPT_SETS_MAX: usize = 1024;
 /// The maximum of servers in all pools.
 const SERVERS_MAX: usize = 100_000;
 
@@ -26,6 +28,7 @@ pub(crate) struct Leaving {
     pub certificates: Vec<Arc<str>>,
     pub pki_profiles: Vec<Arc<str>>,
     pub policy_sets: Vec<Arc<str>>,
+    pub script_sets: Vec<Arc<str>>,
     pub string_groups: Vec<Arc<str>>,
     pub address_groups: Vec<Arc<str>>,
     pub network_policies: Vec<Arc<str>>,
@@ -42,6 +45,7 @@ impl Leaving {
             certificates: leaving(&before.certificates, &change.certificates, &removed.certificates, whole),
             pki_profiles: leaving(&before.pki_profiles, &change.pki_profiles, &removed.pki_profiles, whole),
             policy_sets: leaving(&before.policy_sets, &change.policy_sets, &removed.http_policy_sets, whole),
+            script_sets: leaving(&before.script_sets, &change.script_sets, &removed.script_sets, whole),
             string_groups: leaving(&before.string_groups, &change.string_groups, &removed.string_groups, whole),
             address_groups: leaving(&before.address_groups, &change.address_groups, &removed.address_groups, whole),
             network_policies: leaving(
@@ -87,6 +91,8 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         growth(&before.pki_profiles, &change.pki_profiles, &leaving.pki_profiles, |kept| &kept.source, |_| 1);
     let policy_sets =
         growth(&before.policy_sets, &change.policy_sets, &leaving.policy_sets, |kept| &kept.source, |_| 1);
+    let script_sets =
+        growth(&before.script_sets, &change.script_sets, &leaving.script_sets, |kept| &kept.source, |_| 1);
     let string_groups =
         growth(&before.string_groups, &change.string_groups, &leaving.string_groups, |kept| &kept.source, |_| 1);
     let address_groups =
@@ -108,6 +114,7 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         ("sslkeyandcertificate", "certificates", certificates, before.certificates.len(), OBJECTS_MAX),
         ("pkiprofile", "PKI profiles", pki_profiles, before.pki_profiles.len(), OBJECTS_MAX),
         ("httppolicyset", "HTTP policy sets", policy_sets, before.policy_sets.len(), OBJECTS_MAX),
+        ("vsdatascriptset", "sets of DataScripts", script_sets, before.script_sets.len(), SCRIPT_SETS_MAX),
         ("stringgroup", "string groups", string_groups, before.string_groups.len(), OBJECTS_MAX),
         (
             "networksecuritypolicy",
@@ -164,6 +171,7 @@ pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
     unique(&change.certificates, findings);
     unique(&change.pki_profiles, findings);
     unique(&change.policy_sets, findings);
+    unique(&change.script_sets, findings);
     unique(&change.string_groups, findings);
     unique(&change.address_groups, findings);
     unique(&change.network_policies, findings);

@@ -32,6 +32,7 @@ use crate::{
     pool_group::KeptGroup,
     pool_rules::{self, PoolRuleReader},
     role::{self, Wish},
+    scripts::{KeptScriptSet, ScriptParts, ScriptReader, ServiceScripts},
     tls::{self, KeptTls, Wanted},
     tokens,
     transport::TransportAddress,
@@ -65,9 +66,11 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
+    /// `None`: no scripts run for its requests.
+    pub scripts: Option<Box<ServiceScripts>>,
     /// `None`: the content of its responses passes as it is.
     pub content: Option<Box<Content>>,
-    /// It has policies, a group, rules for pools or content: not all its requests go to the same pool unchanged, or
+    /// It has policies, scripts, a group, rules for pools or content: not all its requests go to the same pool unchanged, or
     /// something is done to responses.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
@@ -189,6 +192,7 @@ pub(crate) struct ServiceReader<'s> {
     pub pool_groups: &'s Objects<KeptGroup>,
     pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
+    pub script_sets: &'s Objects<KeptScriptSet>,
     pub network_policies: &'s Objects<KeptNetworkPolicy>,
     pub string_groups: &'s Objects<KeptStringGroup>,
     pub address_groups: &'s Objects<KeptAddressGroup>,
@@ -236,6 +240,8 @@ impl ServiceReader<'_> {
         let identity = identity::read(subject, source, self.pki_profiles, findings);
         let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
         let policies = self.policies(source, identity, findings);
+        let of_scripts = ScriptReader { sets: self.script_sets, pools: self.pools, pool_groups: self.pool_groups };
+        let scripts = of_scripts.read(subject, source, findings);
         let network = self.network_policy(source, findings);
         let pool_rules = PoolRuleReader {
             pools: self.pools,
@@ -249,6 +255,7 @@ impl ServiceReader<'_> {
             kept.source == *source
                 && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
+                && kept.has_scripts(scripts.as_ref())
                 && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
                 && both_or_neither(kept.object.network_policy(), network.as_ref(), Arc::ptr_eq)
                 && both_or_neither(kept.object.pool_rules.as_ref(), pool_rules.as_ref(), |one, other| one.are(other))
@@ -275,6 +282,7 @@ impl ServiceReader<'_> {
             return None;
         }
         let policies = policies.and_then(|parts| parts.into_policies(|| self.tally(source)));
+        let scripts = scripts.and_then(ScriptParts::into_scripts);
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
@@ -287,6 +295,7 @@ impl ServiceReader<'_> {
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             is_steered: policies.is_some()
+                || scripts.is_some()
                 || group.is_some()
                 || pool_rules.is_some()
                 || content.as_ref().is_some_and(Option::is_some),
@@ -294,6 +303,7 @@ impl ServiceReader<'_> {
             pool_rules,
             error_pages,
             policies,
+            scripts,
             content: content?.map(Box::new),
             gate: Gate::of(gate?, network, || self.tally(source)),
             drains: source.duty() == v1::Duty::Drain,
@@ -473,7 +483,8 @@ impl KeptService {
             Destination::Pool(pool) => Some(pool.uuid.as_str()),
             Destination::Group(_) => None,
         });
-        reference(&self.source.pool_uuid).into_iter().chain(chosen)
+        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.pools()).map(|pool| pool.uuid.as_str());
+        reference(&self.source.pool_uuid).into_iter().chain(chosen).chain(scripted)
     }
 
     /// The uuids of its groups of pools.
@@ -482,7 +493,9 @@ impl KeptService {
             Destination::Pool(_) => None,
             Destination::Group(group) => Some(group.uuid.as_str()),
         });
-        reference(&self.source.pool_group_uuid).into_iter().chain(chosen)
+        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.groups());
+        let scripted = scripted.map(|group| group.uuid.as_str());
+        reference(&self.source.pool_group_uuid).into_iter().chain(chosen).chain(scripted)
     }
 
     /// What its rules choose.
@@ -509,6 +522,19 @@ impl KeptService {
     /// The uuids of its policy sets.
     pub fn policy_sets(&self) -> impl Iterator<Item = &str> {
         self.source.http_policy_set_uuids.iter().map(String::as_str)
+    }
+
+    /// The uuids of its sets of scripts.
+    pub fn script_sets(&self) -> impl Iterator<Item = &str> {
+        self.source.script_set_uuids.iter().map(String::as_str)
+    }
+
+    fn has_scripts(&self, parts: Option<&ScriptParts>) -> bool {
+        match (&self.object.scripts, parts) {
+            (None, Some(parts)) => parts.sets.is_empty(),
+            (Some(scripts), Some(parts)) => scripts.is_made_of(parts),
+            (_, None) => false,
+        }
     }
 
     fn has_policies(&self, parts: Option<&Parts>) -> bool {

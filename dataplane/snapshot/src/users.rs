@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     network_policy::KeptNetworkPolicy, policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup,
-    service::KeptService, shared::Shared,
+    scripts::KeptScriptSet, service::KeptService, shared::Shared,
 };
 
 /// Which objects refer to which.
@@ -15,6 +15,9 @@ pub(crate) struct References {
     pub services_of_error_pages: Users,
     pub services_of_certificates: Users,
     pub services_of_policy_sets: Users,
+    pub services_of_script_sets: Users,
+    pub script_sets_of_string_groups: Users,
+    pub script_sets_of_address_groups: Users,
     pub sets_of_string_groups: Users,
     pub sets_of_address_groups: Users,
     pub network_policies_of_address_groups: Users,
@@ -67,6 +70,19 @@ impl References {
         );
     }
 
+    pub fn follow_script_set(&mut self, uuid: &str, before: Option<&KeptScriptSet>, after: Option<&KeptScriptSet>) {
+        self.script_sets_of_string_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptScriptSet::string_groups),
+            after.into_iter().flat_map(KeptScriptSet::string_groups),
+        );
+        self.script_sets_of_address_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptScriptSet::address_groups),
+            after.into_iter().flat_map(KeptScriptSet::address_groups),
+        );
+    }
+
     pub fn follow_network_policy(
         &mut self,
         uuid: &str,
@@ -108,6 +124,14 @@ impl References {
                 uuid,
                 before.into_iter().flat_map(KeptService::policy_sets),
                 after.into_iter().flat_map(KeptService::policy_sets),
+            );
+        }
+        let has_scripts = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.script_sets().next().is_some());
+        if has_scripts(before) || has_scripts(after) {
+            self.services_of_script_sets.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::script_sets),
+                after.into_iter().flat_map(KeptService::script_sets),
             );
         }
         let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.address_groups().next().is_some());

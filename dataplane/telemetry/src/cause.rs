@@ -115,6 +115,8 @@ causes! {
     ClientNetworkDenied = "client_network_denied",
     /// It is beyond the rate of such a rule.
     ClientNetworkRate = "client_network_rate",
+    /// A DataScript failed or took too long.
+    ScriptFailed = "script_failed",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -20,7 +20,7 @@ export const causes: Record<string, string> = {
   client_sessions: 'a client address had too many UDP sessions',
   client_address: 'two clients\' sessions, or a session and a program, had one address and port (snat: false)',
   client_flood: 'a client of HTTP/2 used up its budget for frames that are of no use',
-  client_denied: 'a rule of an HTTP policy ended the connection of the client',
+  client_denied: 'a rule of an HTTP policy, or a DataScript, ended the connection of the client',
   client_request_rate: 'a request was beyond a rate limit (docs/limits.md)',
   client_certificate_missing: 'a client showed no certificate, which ssl_client_certificate_mode requires',
   client_certificate_expired: 'the certificate of a client, or of one of its issuers, is not valid now',
@@ -56,6 +56,7 @@ export const causes: Record<string, string> = {
   engine_sessions: 'a UDP session ended because others needed its socket or port (docs/udp.md, Limits)',
   engine_memory: 'a client took too little of its response while memory was short',
   deadline_exceeded: 'the deadline of a gRPC call passed (grpc-timeout)',
+  script_failed: 'a DataScript failed or took too long: its record says script and line (docs/datascript.md)',
   internal: 'a defect of Weir: please report it with the log of the engine',
 }
 

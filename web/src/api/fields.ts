@@ -111,6 +111,7 @@ const ofRequests: Field[] = [
 ]
 
 const alsoOfRequests: Field[] = [
+  { name: 'datascript_log', field: 'datascript_log', kind: 'words', title: 'What DataScripts have logged' },
   { name: 'response_content_type', field: 'response_content_type', kind: 'words', title: 'Content type of the response' },
   { name: 'server_connection_reused', field: 'server_connection_reused', kind: 'boolean', title: 'The connection to the server had served before' },
   { name: 'persistence_used', field: 'persistence_used', kind: 'boolean', title: 'The client returned to its server' },

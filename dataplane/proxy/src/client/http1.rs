@@ -92,6 +92,7 @@ impl Client {
                             Shared {
                                 date: core.date.line(),
                                 rules: &mut core.rules,
+                                scripts: &mut core.scripts,
                                 pools: &mut core.pools,
                                 snapshot: &core.snapshot,
                                 verified: &mut core.verified,
@@ -100,6 +101,9 @@ impl Client {
                         ),
                         request.len,
                     );
+                    if !core.scripts.said.is_empty() {
+                        core.note_said(self.noted);
+                    }
                     self.connection.inbox.head_read(len);
                     if let Some(child) = child {
                         self.serve_once(child, core.epoch);

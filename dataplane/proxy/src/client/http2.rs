@@ -163,11 +163,15 @@ impl Client {
         let shared = Shared {
             date: core.date.line(),
             rules: &mut core.rules,
+            scripts: &mut core.scripts,
             pools: &mut core.pools,
             snapshot: &core.snapshot,
             verified: &mut core.verified,
         };
         let next = received.take(io, self, conn, shared, exchanges);
+        if !core.scripts.said.is_empty() {
+            core.note_said(self.noted);
+        }
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next
             && let Some(exchange) = exchanges.find(id)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
+use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -23,6 +24,7 @@ use crate::{
         answer::Answer,
         identity,
         ruled::{self, Asker, Ruled, Why},
+        shown::Shown,
         token,
     },
     core::Core,
@@ -36,6 +38,7 @@ use crate::{
     io::{Conn, Io},
     page,
     pool::{Pools, balance_key},
+    scripting::{Halt, Scripting},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -70,6 +73,7 @@ pub(super) struct Shared<'w> {
     /// The field line of [`Date`](weir_policy::Date).
     pub date: &'w [u8],
     pub rules: &'w mut Scratch,
+    pub scripts: &'w mut Scripting,
     pub pools: &'w mut Pools,
     pub snapshot: &'w Snapshot,
     pub verified: &'w mut Verified,
@@ -130,7 +134,7 @@ impl Received<'_> {
         shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let Shared { date, rules: scratch, pools, snapshot, verified } = shared;
+        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified } = shared;
         let service = self.service;
         let (mut ruled, mut reported) = (Ruled::default(), false);
         if let Some(policies) = service.policies.as_deref() {
@@ -158,6 +162,22 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
+        if let Some(scripts) = service.scripts.as_deref().filter(|_| !self.is_answered_by_profile(client)) {
+            let version = ruled::version(self.head, conn.is_stream());
+            let shown = Shown {
+                service,
+                client,
+                head: self.head,
+                version,
+                edits: ruled.edits.as_ref(),
+                certificate: ruled.certificate.as_ref(),
+            };
+            match scripting.ask(scripts, |seen| shown.fill(seen)) {
+                Ok(steered) => ruled.steer(steered),
+                Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
+                Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),
+            }
+        }
         if let Some(rules) = &service.pool_rules
             && let Some(to) = rules.choose(client.peer, client.facts.listener().port())
         {
@@ -174,6 +194,28 @@ impl Received<'_> {
         match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
+        }
+    }
+
+    /// Whether the profile answers, so that no script sees the request.
+    fn is_answered_by_profile(&self, client: &Client) -> bool {
+        let Some(http) = self.service.http() else { return true };
+        let (head, facts) = (self.head, &client.facts);
+        http.redirect_to_https(head, facts).is_some() || http.answer_as_last(head, facts).is_some()
+    }
+
+    /// What the client gets where a script answers.
+    #[cold]
+    fn end_scripted<I: Io>(&self, io: &mut I, client: &Client, ending: Ending, date: &[u8]) -> Next {
+        let Some(http) = self.service.http() else { return Next::Unserved };
+        if let Ending::Close { reset } = ending {
+            return Next::refused(Error::Denied { reset }, self.head);
+        }
+        let (facts, head_only) = (&client.facts, self.head.method == Method::Head);
+        let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
+        match asker.answer_scripted(io, ending, None) {
+            Ok(answer) => Next::Local(Box::new(answer)),
+            Err(error) => Next::refused(error, self.head),
         }
     }
 

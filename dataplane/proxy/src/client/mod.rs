@@ -16,6 +16,7 @@ pub(crate) mod reserved;
 mod round_trip;
 pub(crate) mod ruled;
 mod seen;
+mod shown;
 pub(crate) mod span;
 pub(crate) mod token;
 

@@ -7,6 +7,7 @@ use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_script::{Ending, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -24,6 +25,7 @@ use crate::{
     head::{self, Target},
     io::{Io, Time},
     page,
+    scripting::Steered,
 };
 
 /// More than the head of a response needs besides what a rule says.
@@ -56,17 +58,22 @@ pub(super) fn judge<'s>(
     (scratch, now): (&mut Scratch, Time),
     admits: &mut dyn FnMut() -> bool,
 ) -> Box<Judged<'s>> {
-    let version = match (is_stream, head.version) {
-        (true, _) => HttpVersion::Http2,
-        (false, Version::Http10) => HttpVersion::Http10,
-        (false, Version::Http11) => HttpVersion::Http11,
-    };
+    let version = version(head, is_stream);
     let asked = Asked { head, version, from: client.origin(certificate) };
     let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
     Box::new(judged)
+}
+
+/// What a client speaks.
+pub(super) fn version(head: &RequestHead<'_>, is_stream: bool) -> HttpVersion {
+    match (is_stream, head.version) {
+        (true, _) => HttpVersion::Http2,
+        (false, Version::Http10) => HttpVersion::Http10,
+        (false, Version::Http11) => HttpVersion::Http11,
+    }
 }
 
 /// What rules and groups of pools make of a request that goes on.
@@ -82,11 +89,13 @@ pub(super) struct Ruled<'p> {
     server: Option<u32>,
     due: Vec<Due>,
     failing: Vec<Counted>,
-    certificate: Option<Arc<ClientCertificate>>,
+    pub certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
     /// `None`: the cache has nothing to do with it.
     caching: Option<What>,
+    /// What scripts of later events see.
+    seen: Option<Box<Seen>>,
 }
 
 impl<'p> Ruled<'p> {
@@ -110,6 +119,7 @@ impl<'p> Ruled<'p> {
             due,
             failing,
             certificate,
+            seen: None,
             compressed: None,
             caching: None,
         }
@@ -130,7 +140,9 @@ impl<'p> Ruled<'p> {
                 self.edits.get_or_insert_default().also_remove(edit);
             }
         }
-        if let (Some(cached), Some(host)) = (&content.cached, head.host) {
+        // Scripts may keep something of a response from its client, and would not see a stored one.
+        let cached = content.cached.as_ref().filter(|_| self.seen.is_none());
+        if let (Some(cached), Some(host)) = (cached, head.host) {
             let scheme = if client.facts.is_tls() { "https" } else { "http" };
             // Ports may have pools of their own.
             let within = format!("{} {} {scheme}", cached.tag, client.facts.listener().port());
@@ -150,6 +162,18 @@ impl<'p> Ruled<'p> {
         if matches!(self.within, Within::Service) {
             (self.pool, self.within) = place_of(to);
         }
+    }
+
+    /// Adds what scripts want. A pool that a rule has chosen stays.
+    pub fn steer(&mut self, steered: Steered) {
+        let Steered { edits, within, pool, server, seen } = steered;
+        if matches!(self.within, Within::Service) {
+            (self.within, self.pool, self.server) = (within, pool, server);
+        }
+        if !edits.is_empty() {
+            self.edits.get_or_insert_default().append(edits);
+        }
+        self.seen = seen;
     }
 
     /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
@@ -191,6 +215,9 @@ impl<'p> Ruled<'p> {
             Within::Pool if exchange.service.group.is_none() => {}
             within => exchange.stay_within(within),
         }
+        if let Some(seen) = self.seen.take() {
+            exchange.keep_seen(seen);
+        }
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
         }
@@ -227,6 +254,8 @@ pub(crate) struct Why<'w> {
     /// How the client could be known (RFC 9110 §11.6.1).
     pub challenge: Option<String>,
     pub beyond: Option<Beyond>,
+    /// Fields that a script adds.
+    pub fields: &'w [(String, Vec<u8>)],
 }
 
 /// Who gets a response of the engine.
@@ -242,9 +271,23 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
+    /// Writes what a script answers, unless it closes the connection. `failure`: what the answer stands for.
+    pub fn answer_scripted<I: Io>(&self, io: &mut I, ending: Ending, failure: Option<Cause>) -> Result<Answer, Error> {
+        let is_content_type = |name: &str| name.eq_ignore_ascii_case("content-type");
+        let (status, location, mut fields, content) = match ending {
+            Ending::Close { .. } => return Err(Error::Defect),
+            Ending::Redirect { status, location } => (status, location, Vec::new(), Vec::new()),
+            Ending::Respond { status, fields, content } => (status, Vec::new(), fields, content),
+        };
+        let own = fields.iter().position(|(name, _)| is_content_type(name)).map(|at| fields.remove(at).1);
+        let content_type = own.map_or("text/plain".into(), |own| String::from_utf8_lossy(&own).into_owned());
+        let response = LocalResponse { status, content_type, content };
+        self.answer(io, &response, Why { location: &location, failure, fields: &fields, ..Why::default() })
+    }
+
     /// Writes what an operator has the engine answer.
     pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
-        let Why { location, failure, challenge, beyond } = why;
+        let Why { location, failure, challenge, beyond, fields } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
@@ -259,11 +302,15 @@ impl Asker<'_> {
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
         let inline: &[u8] = if head_only || is_apart { b"" } else { content };
-        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len();
+        let added: usize = fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len() + added;
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
             if !location.is_empty() {
                 out.field(b"Location", [location]);
+            }
+            for (name, value) in fields {
+                out.field(name.as_bytes(), [value.as_slice()]);
             }
             if let Some(challenge) = &challenge {
                 out.field(b"WWW-Authenticate", [challenge.as_bytes()]);

@@ -20,6 +20,7 @@ use weir_coding::Wanted;
 use weir_policy::HttpProfile;
 use weir_rate::Moment;
 use weir_rules::Counted;
+use weir_script::{Ending, Seen};
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
 use weir_wire::{
@@ -114,6 +115,16 @@ struct Aside {
     elsewhere: Elsewhere,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
+    scripted: Scripted,
+}
+
+/// Of an exchange whose virtual service has scripts for what comes later.
+#[derive(Default)]
+struct Scripted {
+    /// What they see of it; `None`: none run any more.
+    seen: Option<Box<Seen>>,
+    /// What they answer instead of a server.
+    ending: Option<Box<Ending>>,
 }
 
 pub(crate) enum Phase {
@@ -237,6 +248,26 @@ impl Exchange {
     #[inline]
     pub fn awaited(&self) -> Option<&Awaited> {
         self.aside.as_ref()?.awaited.as_ref()
+    }
+
+    /// Has scripts run for the response, or for a failure.
+    pub fn keep_seen(&mut self, seen: Box<Seen>) {
+        self.aside().scripted.seen = Some(seen);
+    }
+
+    /// What scripts see of it, if some still run.
+    #[inline]
+    pub fn take_seen(&mut self) -> Option<Box<Seen>> {
+        self.aside.as_mut()?.scripted.seen.take()
+    }
+
+    /// Scripts answer instead of the server.
+    pub fn end_with(&mut self, ending: Ending) {
+        self.aside().scripted.ending = Some(Box::new(ending));
+    }
+
+    pub fn take_ending(&mut self) -> Option<Ending> {
+        self.aside.as_mut()?.scripted.ending.take().map(|ending| *ending)
     }
 
     /// Has the response compressed if that is possible.

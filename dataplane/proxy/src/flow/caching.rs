@@ -161,7 +161,7 @@ impl Proxy {
         let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
         let body = Incoming::of_server(received.framing);
         let context = Context::of_stored(exchange, client, goes_on, (date.line(), coders, cache))?;
-        let written = context.treat(io, &received, body)?.ok_or(Error::Defect)?;
+        let written = context.treat(io, &received, body, None)?.ok_or(Error::Defect)?;
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();
         core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });

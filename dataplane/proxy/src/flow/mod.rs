@@ -21,6 +21,7 @@ mod request;
 pub(crate) mod rescue;
 mod reselect;
 mod response;
+mod scripted;
 mod server_events;
 mod server_streams;
 mod storing;

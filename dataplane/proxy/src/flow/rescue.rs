@@ -4,6 +4,7 @@
 use weir_balance::Failure;
 use weir_jwt::Fault;
 use weir_rules::{Barred, LocalResponse};
+use weir_script::{Ending, Seen};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
 use weir_tls::CertificateFault;
@@ -16,6 +17,7 @@ use crate::{
         ruled::{Asker, Why},
         token,
     },
+    core::Core,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -85,7 +87,9 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::NoServer => (503, Cause::NoServer),
         Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
-        Error::Defect => (502, Cause::Internal),
+        Error::Script => (500, Cause::ScriptFailed),
+        // Answered in another way, unless that is missing.
+        Error::Scripted | Error::Defect => (502, Cause::Internal),
     };
     // For a response that ends with its connection, only a reset shows the cut.
     Remedy { page: Some(page), close: Close::Cut, cause }
@@ -189,6 +193,17 @@ impl Owed {
     }
 }
 
+/// What the scripts for a failure want.
+#[cold]
+fn by_script(exchange: &Exchange, client: &Client, core: &mut Core, seen: Box<Seen>, cause: Cause) -> Option<Instead> {
+    let scripts = exchange.service.scripts.as_deref().filter(|scripts| scripts.on_failure)?;
+    let ending = core.scripts.fail(scripts, seen, cause.name());
+    if !core.scripts.said.is_empty() {
+        core.note_said(client.noted);
+    }
+    ending.map(Instead::Scripted)
+}
+
 /// Sends a client to an error page elsewhere.
 const FOUND: u16 = 302;
 
@@ -201,6 +216,8 @@ enum Instead {
         response: LocalResponse,
         location: Vec<u8>,
     },
+    /// What a script answers.
+    Scripted(Ending),
 }
 
 impl Instead {
@@ -286,6 +303,12 @@ impl Proxy {
     /// Fails an exchange. False: it does not exist.
     pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return false };
+        if error == Error::Scripted
+            && let Some(ending) = exchange.take_ending()
+        {
+            self.answer_by_script(io, id, ending);
+            return true;
+        }
         let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, client, error));
         core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
         let may_stay = client.may_stay(core);
@@ -293,6 +316,12 @@ impl Proxy {
             stream.code = call::reset_by(error);
         }
         let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
+        let is_for_scripts =
+            matches!(owed, Owed::Response { .. }) && (error.blames_server() || error == Error::NoServer);
+        let instead = match exchange.take_seen().filter(|_| is_for_scripts) {
+            None => instead,
+            Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
+        };
         let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
@@ -307,7 +336,12 @@ impl Proxy {
             self.close_server(io, server_conn, Close::Abort);
         }
         match (remedy.page, owed) {
-            (Some(_), _) if matches!(instead, Instead::Close) => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if matches!(instead, Instead::Close | Instead::Scripted(Ending::Close { reset: false })) => {
+                self.close_client(io, conn, Close::Linger);
+            }
+            (Some(_), _) if matches!(instead, Instead::Scripted(Ending::Close { reset: true })) => {
+                self.close_client(io, conn, Close::Abort);
+            }
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let keep_alive = keep_alive && may_stay;
@@ -363,6 +397,10 @@ impl Proxy {
             {
                 self.answer_by_operator(io, conn, page, &response, &location)
             }
+            Instead::Scripted(ending) => {
+                let keep_alive = page.keep_alive;
+                self.answer_with(io, conn, (page.head_only, keep_alive), ending, Some(page.cause));
+            }
             _ => self.answer_with_page(io, conn, page),
         }
     }
@@ -383,7 +421,7 @@ impl Proxy {
         match asker.answer(
             io,
             response,
-            Why { location, failure: Some(cause), challenge: token::challenge(page.error), beyond: None },
+            Why { location, failure: Some(cause), challenge: token::challenge(page.error), ..Why::default() },
         ) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),

@@ -7,9 +7,10 @@
 use weir_coding::Coded;
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
+use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{SWITCHING_PROTOCOLS, Version},
+    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Framing, Outgoing, Response},
 };
 
@@ -34,6 +35,7 @@ use crate::{
     pool::Idle,
     proxy::{Parties, Proxy},
     records::Noted,
+    scripting::{Halt, Scripting},
     server::{Life, Server, State},
 };
 
@@ -274,6 +276,7 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let (mut seen, mut ending) = (exchange.take_seen(), None);
         let context =
             Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
@@ -292,8 +295,18 @@ impl Parties<'_> {
                     return Ok(None);
                 }
             }
-            context.translate(io, received, Incoming::of_server(received.framing))
+            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending)?;
+            context.translate(io, received, Incoming::of_server(received.framing), edits)
         });
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !core.scripts.said.is_empty() {
+            core.note_said(client.noted);
+        }
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         self.pass_written(io, written?)
     }
@@ -312,6 +325,7 @@ impl Parties<'_> {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let (mut seen, mut ending) = (exchange.take_seen(), None);
         let context =
             Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
@@ -327,10 +341,22 @@ impl Parties<'_> {
         }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
-            true => None,
-            false => context.translate(io, received, body)?,
+            true => Ok(None),
+            false => {
+                let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut ending);
+                edits.and_then(|edits| context.translate(io, received, body, edits))
+            }
         };
-        self.pass_written(io, written)
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !core.scripts.said.is_empty() {
+            core.note_said(client.noted);
+        }
+        self.pass_written(io, written?)
     }
 
     /// `None`: the response is withheld.
@@ -443,14 +469,20 @@ impl<'p> Context<'p> {
     }
 
     #[inline(always)]
-    fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Option<Written>, Error> {
+    fn translate<I: Io>(
+        &self,
+        io: &mut I,
+        received: &Response<'_>,
+        body: Incoming,
+        edits: Option<Edits<'_>>,
+    ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
-        if self.exchange.treats_response() && switch.is_none() {
-            return self.treat(io, received, body);
+        if (self.exchange.treats_response() || edits.is_some()) && switch.is_none() {
+            return self.treat(io, received, body, edits);
         }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
@@ -466,7 +498,44 @@ impl<'p> Context<'p> {
         Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 
-    /// Writes the head as rules and the coding of the content change it. `None`: a stored response still holds, and answers.
+    /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run.
+    #[inline(always)]
+    fn run_scripts(
+        &self,
+        scripting: &mut Scripting,
+        seen: &mut Option<Box<Seen>>,
+        head: &ResponseHead<'_>,
+        ending: &mut Option<Ending>,
+    ) -> Result<Option<Edits<'static>>, Error> {
+        match seen {
+            Some(_) if head.status >= 200 => self.ask_scripts(scripting, seen, head, ending),
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_scripts(
+        &self,
+        scripting: &mut Scripting,
+        seen: &mut Option<Box<Seen>>,
+        head: &ResponseHead<'_>,
+        ending: &mut Option<Ending>,
+    ) -> Result<Option<Edits<'static>>, Error> {
+        let scripts = self.exchange.service.scripts.as_deref().filter(|scripts| scripts.on_response);
+        let (Some(scripts), Some(mut shown)) = (scripts, seen.take()) else { return Ok(None) };
+        let done = scripting.respond(scripts, &mut shown, head);
+        scripting.give_back(shown);
+        done.map(|edits| (!edits.is_empty()).then_some(edits)).map_err(|halt| {
+            let error = Error::from(&halt);
+            if let Halt::Ended(how) = halt {
+                *ending = Some(how);
+            }
+            error
+        })
+    }
+
+    /// Writes the head as rules, scripts and the coding of the content change it. `None`: a stored response still holds, and answers.
     #[cold]
     #[inline(never)]
     pub(super) fn treat<I: Io>(
@@ -474,6 +543,7 @@ impl<'p> Context<'p> {
         io: &mut I,
         received: &Response<'_>,
         body: Incoming,
+        scripted: Option<Edits<'_>>,
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
         let head = &received.head;
@@ -488,12 +558,14 @@ impl<'p> Context<'p> {
         // Only its end shows how long encoded content is.
         let framing = if coding.is_some() { Framing::Chunked } else { received.framing };
         let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
-        let edits = match (exchange.awaited(), exchange.service.policies.as_ref()) {
+        let mut edits = scripted.unwrap_or_default();
+        let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
                 policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits
             }
             _ => Edits::default(),
         };
+        edits.append(by_rules);
         let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {

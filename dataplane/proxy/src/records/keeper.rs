@@ -46,7 +46,9 @@ impl Keeper {
             true => Reasons::NONE,
             false => reasons(analytics, slot, asker.kind, spans, asker.rtt.0),
         };
-        let Some(class) = self.class(analytics, reasons, slot.draft.fixed.filters) else { return false };
+        // What a script logs is to be seen, as if a filter held.
+        let logs = u16::from(slot.draft.fixed.flags.has(Flags::SCRIPTED));
+        let Some(class) = self.class(analytics, reasons, slot.draft.fixed.filters | logs) else { return false };
         let has_room = self.current.buffer.admits(class);
         let taken = self.throttle.take(service, class, analytics.rate(class), has_room, end.now.nanos);
         let Some(weight) = taken else { return false };
@@ -76,6 +78,13 @@ impl Keeper {
             Some(span) => span,
             None => &[],
         };
+        let said = slot.said();
+        let mut scripted = Vec::new();
+        if !said.is_empty() {
+            let span = span.as_ref().map_or(&[][..], |span| span);
+            scripted.extend([&[span.len() as u8], span, said.as_bytes()].concat());
+        }
+        let offered = if scripted.is_empty() { offered } else { &scripted };
         let others = [
             texts.server_name,
             slot.other_method.bytes(),

@@ -25,6 +25,8 @@ pub(crate) struct Slot {
     pub pool: Option<Arc<Pool>>,
     /// That of the client, if the record's is the engine's: [`Flags::OWN_SPAN`].
     pub client_span: Option<[u8; 8]>,
+    /// What scripts have said.
+    said: String,
     /// Header fields, if the record shows them.
     pub block: Option<u32>,
 }
@@ -54,9 +56,24 @@ impl Slot {
     pub fn begin(&mut self, now: Time, http: u8, filters: u16) {
         self.draft.fixed.begin(http, filters);
         self.other_method.len = 0;
+        self.said.clear();
         self.begun = now;
         self.cause = None;
         self.spans = None;
+    }
+
+    /// Scripts have said something.
+    #[cold]
+    pub fn say(&mut self, lines: &str) {
+        if !self.said.is_empty() {
+            self.said.push('\n');
+        }
+        self.said.push_str(lines);
+        self.draft.fixed.flags |= Flags::SCRIPTED;
+    }
+
+    pub fn said(&self) -> &str {
+        &self.said
     }
 
     /// Something has failed.
@@ -95,7 +112,9 @@ impl Slot {
     /// Whether the record has no texts but those of the draft.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.other_method.is_empty() && self.block.is_none() && !self.draft.fixed.flags.has(Flags::OWN_SPAN)
+        self.other_method.is_empty()
+            && self.block.is_none()
+            && !self.draft.fixed.flags.has_some(Flags::OWN_SPAN | Flags::SCRIPTED)
     }
 
     /// How long the parts took that there have been until now.

@@ -28,6 +28,7 @@ mod pool_rules;
 mod records;
 mod repeats;
 mod reselects;
+mod scripts;
 mod secure_servers;
 mod server_departures;
 mod shortages;

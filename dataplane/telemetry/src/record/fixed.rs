@@ -259,6 +259,9 @@ impl Flags {
         Self(u32::from(number & 7) << 19)
     }
 
+    /// What scripts have said stands in the same place, behind the span, and before it a byte that says how long the span is.
+    pub const SCRIPTED: Self = Self(1 << 24);
+
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {
         Self(1 << text)
@@ -266,6 +269,10 @@ impl Flags {
 
     pub fn remove(&mut self, other: Self) {
         self.0 &= !other.0;
+    }
+
+    pub fn has_some(self, others: Self) -> bool {
+        self.0 & others.0 != 0
     }
 
     pub fn has(self, other: Self) -> bool {

@@ -56,6 +56,7 @@ reasons! {
     TOKEN_MISSING,
     TOKEN_INVALID,
     TOKEN_EXPIRED,
+    SCRIPT_FAILED,
 }
 
 impl Reasons {
@@ -104,6 +105,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
+            ScriptFailed => Self::SCRIPT_FAILED,
             ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
         }
     }
@@ -259,7 +261,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::TOKEN_EXPIRED.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::SCRIPT_FAILED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),

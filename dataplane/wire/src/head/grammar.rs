@@ -33,7 +33,7 @@ pub fn may_be_value(text: &[u8]) -> bool {
 }
 
 /// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. The grammar allows an empty host.
-pub(crate) fn is_host(text: &[u8]) -> bool {
+pub fn is_host(text: &[u8]) -> bool {
     let host_bytes = match text {
         [b'[', literal @ ..] => {
             match literal.iter().position(|&b| !(b.is_ascii_hexdigit() || b == b':' || b == b'.')) {

@@ -16,8 +16,8 @@ mod sink;
 
 pub(crate) use fields::Span;
 pub use fields::{Field, FieldTable, Fields, MAX_FIELDS};
-pub(crate) use grammar::{LENGTH_MAX, decimal, is_host, may_be_target};
-pub use grammar::{is_token, may_be_value, percent_decode, without_port};
+pub(crate) use grammar::{LENGTH_MAX, decimal, may_be_target};
+pub use grammar::{is_host, is_token, may_be_value, percent_decode, without_port};
 pub use limits::{HEAD_BYTES_CEILING, Limits};
 pub(crate) use name::{HOP_BY_HOP, LOWER, Look, is_known, is_same};
 pub use name::{Name, NameSet, is_same_in_cgi};

@@ -1969,7 +1969,7 @@ type Explanation struct {
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
 	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
 	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
 	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
@@ -1981,6 +1981,7 @@ type Explanation struct {
 	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
 	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
 	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Said              *string               `protobuf:"bytes,900,opt,name=said,proto3,oneof" json:"said,omitempty"`                                                                                            // what DataScripts for the request have said; unset: none run
 	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
 	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
 	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
@@ -2173,6 +2174,13 @@ func (x *Explanation) GetClientCertificate() ClientCertificateMode {
 	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
 }
 
+func (x *Explanation) GetSaid() string {
+	if x != nil && x.Said != nil {
+		return *x.Said
+	}
+	return ""
+}
+
 func (x *Explanation) GetLimit() string {
 	if x != nil {
 		return x.Limit
@@ -2283,6 +2291,7 @@ type Plan struct {
 	AddressGroups     []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	ScriptSets        []*ScriptSet           `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
 	NetworkPolicies   []*NetworkPolicy       `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2395,6 +2404,13 @@ func (x *Plan) GetErrorPageProfiles() []*ErrorPageProfile {
 	return nil
 }
 
+func (x *Plan) GetScriptSets() []*ScriptSet {
+	if x != nil {
+		return x.ScriptSets
+	}
+	return nil
+}
+
 func (x *Plan) GetNetworkPolicies() []*NetworkPolicy {
 	if x != nil {
 		return x.NetworkPolicies
@@ -2476,6 +2492,7 @@ type Removed struct {
 	AddressGroups     []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	ScriptSets        []string               `protobuf:"bytes,900,rep,name=script_sets,json=scriptSets,proto3" json:"script_sets,omitempty"`
 	NetworkPolicies   []string               `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2574,6 +2591,13 @@ func (x *Removed) GetErrorPageProfiles() []string {
 	return nil
 }
 
+func (x *Removed) GetScriptSets() []string {
+	if x != nil {
+		return x.ScriptSets
+	}
+	return nil
+}
+
 func (x *Removed) GetNetworkPolicies() []string {
 	if x != nil {
 		return x.NetworkPolicies
@@ -2606,6 +2630,7 @@ type VirtualService struct {
 	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
+	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
 	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
 	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
@@ -2803,6 +2828,13 @@ func (x *VirtualService) GetPoolGroupUuid() string {
 		return x.PoolGroupUuid
 	}
 	return ""
+}
+
+func (x *VirtualService) GetScriptSetUuids() []string {
+	if x != nil {
+		return x.ScriptSetUuids
+	}
+	return nil
 }
 
 func (x *VirtualService) GetErrorPageProfileUuid() string {
@@ -6398,7 +6430,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6477,7 +6509,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x9d\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc0\b\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6503,17 +6535,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
 	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
-	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x15\n" +
+	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x18\n" +
+	"\x04said\x18\x84\a \x01(\tH\x00R\x04said\x88\x01\x01\x12\x15\n" +
 	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
 	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
-	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\"~\n" +
+	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembersB\a\n" +
+	"\x05_said\"~\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
 	"\n" +
-	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xae\x06\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xee\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6526,13 +6560,15 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
 	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
 	"poolGroups\x12T\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12L\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12>\n" +
+	"\vscript_sets\x18\x84\a \x03(\v2\x1c.weir.dataplane.v1.ScriptSetR\n" +
+	"scriptSets\x12L\n" +
 	"\x10network_policies\x18\x8e\a \x03(\v2 .weir.dataplane.v1.NetworkPolicyR\x0fnetworkPolicies\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x89\x03\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xab\x03\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6543,8 +6579,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xcb\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
+	"\vscript_sets\x18\x84\a \x03(\tR\n" +
+	"scriptSets\x12*\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xf6\n" +
 	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -6571,7 +6609,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
-	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
+	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12)\n" +
+	"\x10script_set_uuids\x18\x84\a \x03(\tR\x0escriptSetUuids\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
 	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
 	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
@@ -7099,17 +7138,18 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
 	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 83: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 84: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 85: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 86: weir.dataplane.v1.TextMatch
-	(*Compression)(nil),            // 87: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 88: weir.dataplane.v1.Cache
-	(*Revocation)(nil),             // 89: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 90: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 91: weir.dataplane.v1.WhenServerDown
+	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 82: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 83: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 84: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 85: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 86: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 87: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 88: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 89: weir.dataplane.v1.Cache
+	(*Revocation)(nil),             // 90: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 91: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 92: weir.dataplane.v1.WhenServerDown
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7152,82 +7192,83 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	78,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
 	79,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
 	80,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	81,  // 40: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	32,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	34,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	42,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	43,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	45,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	46,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	47,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	48,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	36,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	82,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	83,  // 54: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	84,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	84,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	85,  // 57: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	38,  // 58: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39,  // 59: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39,  // 60: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	55,  // 61: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37,  // 62: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	86,  // 63: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	86,  // 64: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41,  // 65: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	86,  // 66: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 67: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 68: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 69: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44,  // 70: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	87,  // 71: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	88,  // 72: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	7,   // 73: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 74: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 75: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49,  // 76: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	51,  // 77: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	89,  // 78: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 79: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 80: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	59,  // 81: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14,  // 82: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	58,  // 83: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	57,  // 84: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	56,  // 85: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	54,  // 86: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	55,  // 87: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	90,  // 88: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	91,  // 89: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	55,  // 90: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 91: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	61,  // 92: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	62,  // 93: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	63,  // 94: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	66,  // 95: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	72,  // 96: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	73,  // 97: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	71,  // 98: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	69,  // 99: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	70,  // 100: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	67,  // 101: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	68,  // 102: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	71,  // 103: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 104: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	70,  // 105: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	70,  // 106: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 107: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	70,  // 108: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	70,  // 109: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 110: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	111, // [111:111] is the sub-list for method output_type
-	111, // [111:111] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	81,  // 40: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	82,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	32,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	83,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	84,  // 55: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	85,  // 56: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	85,  // 57: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 58: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	38,  // 59: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39,  // 60: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39,  // 61: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55,  // 62: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37,  // 63: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	87,  // 64: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	87,  // 65: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41,  // 66: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	87,  // 67: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 68: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 69: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 70: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44,  // 71: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	88,  // 72: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	89,  // 73: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	7,   // 74: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 75: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 76: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49,  // 77: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	51,  // 78: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	90,  // 79: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 80: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 81: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	59,  // 82: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14,  // 83: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	58,  // 84: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	57,  // 85: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	56,  // 86: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54,  // 87: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55,  // 88: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	91,  // 89: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	92,  // 90: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	55,  // 91: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 92: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	61,  // 93: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	62,  // 94: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63,  // 95: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	66,  // 96: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	72,  // 97: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	73,  // 98: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	71,  // 99: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	70,  // 101: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 102: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	68,  // 103: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	71,  // 104: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 105: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	70,  // 106: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	70,  // 107: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 108: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	70,  // 109: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	70,  // 110: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 111: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7240,6 +7281,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
+	file_dataplane_v1_scripts_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
 		(*ToDataplane_Plan)(nil),
@@ -7260,6 +7302,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Records)(nil),
 		(*FromDataplane_Explanation)(nil),
 	}
+	file_dataplane_v1_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
 	file_dataplane_v1_dataplane_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

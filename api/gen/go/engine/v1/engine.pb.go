@@ -1018,6 +1018,7 @@ type Resource struct {
 	//	*Resource_AddressGroup
 	//	*Resource_PoolGroup
 	//	*Resource_ErrorPageProfile
+	//	*Resource_ScriptSet
 	//	*Resource_NetworkPolicy
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
@@ -1185,6 +1186,15 @@ func (x *Resource) GetErrorPageProfile() *v1.ErrorPageProfile {
 	return nil
 }
 
+func (x *Resource) GetScriptSet() *v1.ScriptSet {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_ScriptSet); ok {
+			return x.ScriptSet
+		}
+	}
+	return nil
+}
+
 func (x *Resource) GetNetworkPolicy() *v1.NetworkPolicy {
 	if x != nil {
 		if x, ok := x.Body.(*Resource_NetworkPolicy); ok {
@@ -1250,6 +1260,10 @@ type Resource_ErrorPageProfile struct {
 	ErrorPageProfile *v1.ErrorPageProfile `protobuf:"bytes,641,opt,name=error_page_profile,json=errorPageProfile,proto3,oneof"`
 }
 
+type Resource_ScriptSet struct {
+	ScriptSet *v1.ScriptSet `protobuf:"bytes,900,opt,name=script_set,json=scriptSet,proto3,oneof"`
+}
+
 type Resource_NetworkPolicy struct {
 	NetworkPolicy *v1.NetworkPolicy `protobuf:"bytes,910,opt,name=network_policy,json=networkPolicy,proto3,oneof"`
 }
@@ -1279,6 +1293,8 @@ func (*Resource_AddressGroup) isResource_Body() {}
 func (*Resource_PoolGroup) isResource_Body() {}
 
 func (*Resource_ErrorPageProfile) isResource_Body() {}
+
+func (*Resource_ScriptSet) isResource_Body() {}
 
 func (*Resource_NetworkPolicy) isResource_Body() {}
 
@@ -5163,7 +5179,7 @@ var File_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1cdataplane/v1/dataplane.proto\x1a\x19dataplane/v1/groups.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
+	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1cdataplane/v1/dataplane.proto\x1a\x19dataplane/v1/groups.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"P\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x17\n" +
 	"\acsr_der\x18\x02 \x01(\fR\x06csrDer\x12\x12\n" +
@@ -5194,7 +5210,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xfa\a\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xba\b\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -5212,7 +5228,9 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroup\x12>\n" +
 	"\n" +
 	"pool_group\x18\x80\x05 \x01(\v2\x1c.weir.dataplane.v1.PoolGroupH\x00R\tpoolGroup\x12T\n" +
-	"\x12error_page_profile\x18\x81\x05 \x01(\v2#.weir.dataplane.v1.ErrorPageProfileH\x00R\x10errorPageProfile\x12J\n" +
+	"\x12error_page_profile\x18\x81\x05 \x01(\v2#.weir.dataplane.v1.ErrorPageProfileH\x00R\x10errorPageProfile\x12>\n" +
+	"\n" +
+	"script_set\x18\x84\a \x01(\v2\x1c.weir.dataplane.v1.ScriptSetH\x00R\tscriptSet\x12J\n" +
 	"\x0enetwork_policy\x18\x8e\a \x01(\v2 .weir.dataplane.v1.NetworkPolicyH\x00R\rnetworkPolicyB\x06\n" +
 	"\x04body\"m\n" +
 	"\x0eEngineSettings\x12\x12\n" +
@@ -5712,16 +5730,17 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*v1.AddressGroup)(nil),     // 71: weir.dataplane.v1.AddressGroup
 	(*v1.PoolGroup)(nil),        // 72: weir.dataplane.v1.PoolGroup
 	(*v1.ErrorPageProfile)(nil), // 73: weir.dataplane.v1.ErrorPageProfile
-	(*v1.NetworkPolicy)(nil),    // 74: weir.dataplane.v1.NetworkPolicy
-	(v1.WorkerPinning)(0),       // 75: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),             // 76: weir.dataplane.v1.Pool
-	(v1.TlsVersion)(0),          // 77: weir.dataplane.v1.TlsVersion
-	(*v1.Sample)(nil),           // 78: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),      // 79: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),          // 80: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),       // 81: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil),  // 82: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),   // 83: weir.dataplane.v1.RecordedServer
+	(*v1.ScriptSet)(nil),        // 74: weir.dataplane.v1.ScriptSet
+	(*v1.NetworkPolicy)(nil),    // 75: weir.dataplane.v1.NetworkPolicy
+	(v1.WorkerPinning)(0),       // 76: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),             // 77: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),          // 78: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),           // 79: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),      // 80: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),          // 81: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),       // 82: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil),  // 83: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),   // 84: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
@@ -5742,83 +5761,84 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	71, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
 	72, // 16: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
 	73, // 17: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
-	74, // 18: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
-	75, // 19: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	19, // 20: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	20, // 21: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	22, // 22: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	76, // 23: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 24: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	25, // 25: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	34, // 26: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	35, // 27: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	36, // 28: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	37, // 29: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	28, // 30: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
-	29, // 31: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
-	30, // 32: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
-	31, // 33: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
-	32, // 34: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
-	26, // 35: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
-	27, // 36: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
-	33, // 37: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 38: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
-	77, // 39: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 40: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
-	3,  // 41: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	64, // 42: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	39, // 43: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	41, // 44: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	42, // 45: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	43, // 46: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	44, // 47: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	78, // 48: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	54, // 49: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	47, // 50: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	50, // 51: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	51, // 52: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	79, // 53: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	40, // 54: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	43, // 55: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	44, // 56: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	47, // 57: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	50, // 58: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	80, // 59: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	4,  // 60: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	80, // 61: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	5,  // 62: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	45, // 63: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	46, // 64: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	48, // 65: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	49, // 66: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	6,  // 67: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	7,  // 68: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	53, // 69: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	52, // 70: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	58, // 71: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	61, // 72: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	56, // 73: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	81, // 74: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 75: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	60, // 76: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	62, // 77: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	82, // 78: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	83, // 79: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	81, // 80: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63, // 81: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	8,  // 82: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	10, // 83: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	38, // 84: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	55, // 85: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	9,  // 86: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	11, // 87: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	12, // 88: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	57, // 89: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	86, // [86:90] is the sub-list for method output_type
-	82, // [82:86] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	74, // 18: weir.engine.v1.Resource.script_set:type_name -> weir.dataplane.v1.ScriptSet
+	75, // 19: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
+	76, // 20: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	19, // 21: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	20, // 22: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	22, // 23: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	77, // 24: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 25: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	25, // 26: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	34, // 27: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	35, // 28: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	36, // 29: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	37, // 30: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	28, // 31: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	29, // 32: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	30, // 33: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	31, // 34: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	32, // 35: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	26, // 36: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	27, // 37: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	33, // 38: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 39: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	78, // 40: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	2,  // 41: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	3,  // 42: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	64, // 43: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	39, // 44: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	41, // 45: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	42, // 46: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	43, // 47: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	44, // 48: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	79, // 49: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	54, // 50: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	47, // 51: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	50, // 52: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	51, // 53: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	80, // 54: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	40, // 55: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	43, // 56: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	44, // 57: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	47, // 58: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	50, // 59: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	81, // 60: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	4,  // 61: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	81, // 62: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	5,  // 63: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	45, // 64: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	46, // 65: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	48, // 66: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	49, // 67: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	6,  // 68: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	7,  // 69: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	53, // 70: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	52, // 71: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	58, // 72: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	61, // 73: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	56, // 74: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	82, // 75: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 76: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	60, // 77: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	62, // 78: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	83, // 79: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	84, // 80: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	82, // 81: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63, // 82: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	8,  // 83: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	10, // 84: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	38, // 85: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	55, // 86: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	9,  // 87: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	11, // 88: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	12, // 89: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	57, // 90: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	87, // [87:91] is the sub-list for method output_type
+	83, // [83:87] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5845,6 +5865,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_AddressGroup)(nil),
 		(*Resource_PoolGroup)(nil),
 		(*Resource_ErrorPageProfile)(nil),
+		(*Resource_ScriptSet)(nil),
 		(*Resource_NetworkPolicy)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{

@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"fmt"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+var scriptEvents = map[string]dataplanev1.ScriptEvent{
+	kinds.ScriptRequest:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
+	kinds.ScriptResponse: dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP,
+	kinds.ScriptFailure:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED,
+}
+
+// addScripts adds the sets of scripts of a virtual service. It is not served without one of them: a script may keep
+// clients out.
+func addScripts(d *draft) {
+	if len(d.vs.DataScripts) > 0 && d.vs.HTTP == nil {
+		d.report.block(d.subject, "vs_datascripts", "scripts for HTTP need an application profile of "+
+			"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
+		return
+	}
+	if len(d.vs.Scripts) < len(d.vs.DataScripts) {
+		d.report.blocked = true // model has a finding about that
+	}
+	for _, set := range d.vs.Scripts {
+		if !set.Whole() {
+			d.report.blocked = true // the same
+			continue
+		}
+		d.service.ScriptSetUuids = append(d.service.ScriptSetUuids, set.UUID)
+		d.parts = append(d.parts, scriptSet(set, &d.report)...)
+	}
+}
+
+// scriptSet is a set of scripts as resources: the groups that they may name, then the set itself.
+func scriptSet(set *model.ScriptSet, report *report) []*enginev1.Resource {
+	to := &dataplanev1.ScriptSet{Uuid: set.UUID, Name: set.Name}
+	for i, from := range set.Scripts {
+		event, served := scriptEvents[from.Event]
+		if !served {
+			report.block(about("vsdatascriptset", set.Identity, set.Named), fmt.Sprintf("datascript[%d].evt", i),
+				"engines run no scripts in %s", from.Event)
+		}
+		to.Scripts = append(to.Scripts, &dataplanev1.Script{Event: event, Source: from.Script, Position: uint32(i)})
+	}
+	for _, pool := range set.Pools {
+		to.Pools = append(to.Pools, &dataplanev1.Named{Name: pool.Name, Uuid: pool.UUID})
+	}
+	for _, group := range set.Groups {
+		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
+	}
+	var parts []*enginev1.Resource
+	for _, group := range set.StringGroups {
+		to.StringGroupUuids = append(to.StringGroupUuids, group.UUID)
+		parts = append(parts, stringGroup(group))
+	}
+	for _, group := range set.AddressGroups {
+		to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
+		parts = append(parts, addressGroup(group))
+	}
+	return append(parts, &enginev1.Resource{Uuid: set.UUID, Body: &enginev1.Resource_ScriptSet{ScriptSet: to}})
+}

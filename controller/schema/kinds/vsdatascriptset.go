@@ -1,0 +1,109 @@
+package kinds
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// VSDataScriptSet has scripts that run for requests and responses, and the objects that they may name. Virtual services
+// list the sets that they use.
+type VSDataScriptSet struct {
+	Identity
+	Named
+	Owned
+	Description     string         `json:"description"`
+	Markers         []Marker       `json:"markers"`
+	CreatedBy       string         `json:"created_by"`
+	Scripts         []VSDataScript `json:"datascript" items:"32"`
+	PoolRefs        []string       `json:"pool_refs" ref:"pool" items:"256"`
+	PoolGroupRefs   []string       `json:"pool_group_refs" ref:"poolgroup" items:"256"`
+	StringGroupRefs []string       `json:"string_group_refs" ref:"stringgroup" items:"256"`
+	IPAddrGroupRefs []string       `json:"ipgroup_refs" ref:"ipaddrgroup" items:"256"`
+}
+
+// VSDataScript is a script in Lua, and when it runs.
+type VSDataScript struct {
+	Event  string `json:"evt" enum:"VSDataScriptEvent" required:"true"`
+	Script string `json:"script" required:"true"`
+}
+
+// VSDataScripts is a set that a virtual service uses, and its place among the others.
+type VSDataScripts struct {
+	Index  uint32 `json:"index" required:"true"`
+	SetRef string `json:"vs_datascript_set_ref" ref:"vsdatascriptset" required:"true"`
+}
+
+// Events in which scripts run.
+const (
+	ScriptRequest  = "VS_DATASCRIPT_EVT_HTTP_REQ"
+	ScriptResponse = "VS_DATASCRIPT_EVT_HTTP_RESP"
+	ScriptFailure  = "VS_DATASCRIPT_EVT_HTTP_RESP_FAILED"
+)
+
+var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, "VS_DATASCRIPT_EVT_HTTP_RESP_DATA",
+	"VS_DATASCRIPT_EVT_HTTP_LB_FAILED", "VS_DATASCRIPT_EVT_HTTP_REQ_DATA", ScriptFailure,
+	"VS_DATASCRIPT_EVT_HTTP_LB_DONE", "VS_DATASCRIPT_EVT_HTTP_AUTH", "VS_DATASCRIPT_EVT_HTTP_POST_AUTH",
+	"VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT", "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE",
+	"VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT", "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO",
+	"VS_DATASCRIPT_EVT_DNS_REQ", "VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_REQUEST",
+	"VS_DATASCRIPT_EVT_L4_RESPONSE", "VS_DATASCRIPT_EVT_MAX")
+
+// Engines refuse longer scripts.
+const scriptBytesMost = 64 << 10
+
+func init() {
+	schema.Register[VSDataScriptSet](schema.Definition{
+		Private: true,
+		Serving: schema.PartOfService,
+		Columns: []column.Column{column.Of("SCRIPTS", countOf("datascript"))},
+		Example: "  weir vsdatascriptset create steer pool_refs[0]=blue datascript[0].evt=" + ScriptRequest +
+			` datascript[0].script='if string.beginswith(avi.http.get_path(), "/blue") then avi.pool.select("blue") end'`,
+		Kept: []schema.Rule{
+			schema.NoEffect("engines do not serve the functions of scripts that would use it, and these raise an error",
+				`geo_db_ref ip_reputation_db_ref pki_profile_refs protocol_parser_refs rate_limiters
+				ssl_key_certificate_refs ssl_profile_refs`),
+			schema.NoEffect(schema.Unheeded, ""),
+		},
+	})
+}
+
+func (s *VSDataScriptSet) Validate() *schema.FieldError {
+	for i, script := range s.Scripts {
+		at := fmt.Sprintf("datascript[%d].", i)
+		switch script.Event {
+		case ScriptRequest, ScriptResponse, ScriptFailure:
+		default:
+			return refuse(at+"evt", "engines run no scripts in %s: use %s, %s or %s", script.Event, ScriptRequest,
+				ScriptResponse, ScriptFailure)
+		}
+		if len(script.Script) > scriptBytesMost {
+			return refuse(at+"script", "has %d bytes: give at most %d", len(script.Script), scriptBytesMost)
+		}
+		if why := syntaxError(script.Script); why != "" {
+			return refuse(at+"script", "of %s is no script in Lua 5.1: %s", strings.TrimPrefix(script.Event,
+				"VS_DATASCRIPT_EVT_"), why)
+		}
+	}
+	return nil
+}
+
+// syntaxError says in which line a script is no Lua; empty: it is. Engines take more than Lua 5.1, and nothing less.
+func syntaxError(script string) string {
+	_, err := parse.Parse(strings.NewReader(script), "script")
+	var wrong *parse.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &wrong) && wrong.Pos.Line > 0:
+		return fmt.Sprintf("line %d, near %s: %s", wrong.Pos.Line, schema.Show(wrong.Token), wrong.Message)
+	case errors.As(err, &wrong):
+		return "it ends too early: " + wrong.Message
+	}
+	return err.Error()
+}

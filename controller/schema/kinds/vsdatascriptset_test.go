@@ -1,0 +1,26 @@
+package kinds
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefusesScriptsThatEnginesCannotRun(t *testing.T) {
+	set := func(event, script string) string {
+		return `{"name":"s","datascript":[{"evt":"VS_DATASCRIPT_EVT_` + event + `","script":"` + script + `"}]}`
+	}
+	for _, c := range []struct{ body, want string }{
+		{set("HTTP_REQ", `local a = avi.http.get_path() a = a .. 'x'`), ""},
+		{set("HTTP_RESP_FAILED", `avi.http.response(200)`), ""},
+		{set("HTTP_LB_FAILED", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_HTTP_LB_FAILED"},
+		{set("L4_REQUEST", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_L4_REQUEST"},
+		{set("HTTP_REQ", `if a then\n  b( end`), "of HTTP_REQ is no script in Lua 5.1: line 2"},
+		{set("HTTP_REQ", `if a then`), "it ends too early"},
+		{set("HTTP_REQ", strings.Repeat("-", 70000)), "has 70000 bytes"},
+	} {
+		if got := refusalOf(t, "vsdatascriptset", c.body); !strings.Contains(got, c.want) ||
+			(c.want == "") != (got == "") {
+			t.Errorf("%.80s: got %q, want %q", c.body, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+//! Runs DataScripts for exchanges: shows them what has come, and tells what they want.
+
+use std::sync::Arc;
+
+use weir_rules::Edits;
+use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen};
+use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
+use weir_wire::head::ResponseHead;
+
+use crate::{error::Error, exchange::within::Within};
+
+/// The scripts of a worker, and what they have said of the event that ran last.
+#[derive(Default)]
+pub(crate) struct Scripting {
+    machine: Scripts,
+    /// Lines that scripts log; a fault is the last one.
+    pub said: String,
+}
+
+/// What scripts make of a request.
+#[derive(Default)]
+pub(crate) struct Steered {
+    /// What they change of the head that goes to the server.
+    pub edits: Edits<'static>,
+    pub within: Within,
+    pub pool: Option<Arc<Pool>>,
+    /// The dense id of a server.
+    pub server: Option<u32>,
+    /// What later events see.
+    pub seen: Option<Box<Seen>>,
+}
+
+/// Why a request or a response does not go on.
+pub(crate) enum Halt {
+    Failed,
+    Ended(Ending),
+}
+
+impl Scripting {
+    /// Forgets the scripts that a new snapshot has not, when there are many.
+    pub fn follow(&mut self, snapshot: &Snapshot) {
+        if self.machine.is_crowded() {
+            let scripts = snapshot.services().filter_map(|service| service.scripts.as_deref());
+            self.machine.keep(scripts.flat_map(ServiceScripts::all));
+        }
+    }
+
+    /// Runs the scripts for a request. `see` shows it to them.
+    pub fn ask(&mut self, scripts: &ServiceScripts, see: impl FnOnce(&mut Seen)) -> Result<Steered, Halt> {
+        let mut seen = self.machine.room();
+        see(&mut seen);
+        self.go_on(scripts, seen)
+    }
+
+    fn go_on(&mut self, scripts: &ServiceScripts, mut seen: Box<Seen>) -> Result<Steered, Halt> {
+        let mut steered = Steered::default();
+        if scripts.on_request {
+            let acts = self.run(scripts, Event::Request, &mut seen)?;
+            if let Err(fault) = steered.follow(acts, &seen, scripts) {
+                self.say(&fault);
+                return Err(Halt::Failed);
+            }
+        }
+        if scripts.on_response || scripts.on_failure {
+            steered.seen = Some(seen);
+        } else {
+            self.machine.give_back(seen);
+        }
+        Ok(steered)
+    }
+
+    /// Runs the scripts for a response; returns what they change of its head.
+    pub fn respond(
+        &mut self,
+        scripts: &ServiceScripts,
+        seen: &mut Box<Seen>,
+        head: &ResponseHead<'_>,
+    ) -> Result<Edits<'static>, Halt> {
+        seen.respond(head);
+        let acts = self.run(scripts, Event::Response, seen)?;
+        let mut edits = Edits::default();
+        push(&mut edits, acts.edits);
+        Ok(edits)
+    }
+
+    /// Runs the scripts for a failure. Returns what the client gets instead of a page, if they say so.
+    pub fn fail(&mut self, scripts: &ServiceScripts, mut seen: Box<Seen>, cause: &'static str) -> Option<Ending> {
+        seen.cause = cause;
+        let ran = self.run(scripts, Event::Failed, &mut seen);
+        self.machine.give_back(seen);
+        match ran {
+            Err(Halt::Ended(ending)) => Some(ending),
+            // The client gets the page for what has failed first.
+            Ok(_) | Err(Halt::Failed) => None,
+        }
+    }
+
+    pub fn give_back(&mut self, seen: Box<Seen>) {
+        self.machine.give_back(seen);
+    }
+
+    fn run(&mut self, scripts: &ServiceScripts, event: Event, seen: &mut Box<Seen>) -> Result<Acts, Halt> {
+        let mut ran = self.machine.run(&scripts.sets, event, seen);
+        if !ran.acts.log.is_empty() {
+            self.say(&ran.acts.log);
+        }
+        if let Some(fault) = ran.fault {
+            self.say(&fault.to_string());
+            return Err(Halt::Failed);
+        }
+        match ran.acts.ending.take() {
+            Some(ending) => Err(Halt::Ended(ending)),
+            None => Ok(ran.acts),
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        if !self.said.is_empty() {
+            self.said.push('\n');
+        }
+        self.said.push_str(line);
+    }
+}
+
+impl Steered {
+    /// Error: a script names a server that its pool has not.
+    fn follow(&mut self, acts: Acts, seen: &Seen, scripts: &ServiceScripts) -> Result<(), String> {
+        match acts.chosen {
+            None => {}
+            Some(Chosen::Pool { set, pool, server }) => {
+                let Some(pool) = scripts.pool(set, pool) else { return Err("its pool is not there".to_owned()) };
+                if let Some(named) = server {
+                    let found = ServiceScripts::server(pool, &named);
+                    let found = found.ok_or_else(|| {
+                        let set = scripts.sets.get(set).map_or("", |set| &set.name);
+                        format!("{set} HTTP_REQ: avi.pool.select: the pool {} has no server {named}", pool.name)
+                    })?;
+                    self.server = Some(found.id);
+                }
+                (self.pool, self.within) = (Some(pool.clone()), Within::Pool);
+            }
+            Some(Chosen::Group { set, group }) => {
+                let group: &Arc<PoolGroup> =
+                    scripts.group(set, group).ok_or_else(|| "its pool group is not there".to_owned())?;
+                self.within = Within::Group(group.clone());
+            }
+        }
+        push(&mut self.edits, acts.edits);
+        if acts.target_changed {
+            self.edits.set_target(seen.target.clone());
+        }
+        if acts.host_changed {
+            self.edits.set_host(seen.host.clone());
+        }
+        Ok(())
+    }
+}
+
+fn push(edits: &mut Edits<'static>, all: Vec<HeadEdit>) {
+    for HeadEdit { kind, name, cookie, value } in all {
+        edits.push(kind, cookie, name, value);
+    }
+}
+
+/// Follows what rules change.
+pub(crate) fn follow_rules(seen: &mut Seen, edits: &Edits<'_>) {
+    if let Some(target) = edits.target() {
+        seen.target = target.to_vec();
+    }
+    if let Some(host) = edits.host() {
+        seen.host = host.to_vec();
+    }
+    for (kind, cookie, name, value) in edits.changes() {
+        let edit = HeadEdit { kind, name: name.to_owned(), cookie, value: value.map(<[u8]>::to_vec) };
+        seen.request.apply(&edit, true);
+    }
+}
+
+impl From<&Halt> for Error {
+    fn from(halt: &Halt) -> Self {
+        match halt {
+            Halt::Failed => Error::Script,
+            Halt::Ended(_) => Error::Scripted,
+        }
+    }
+}

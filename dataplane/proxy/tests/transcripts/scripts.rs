@@ -1,0 +1,196 @@
+//! DataScripts: what becomes of requests and responses by them.
+
+use weir_api::dataplane::v1::{self as api, Named, Plan, Script, ScriptEvent, ScriptSet};
+use weir_proxy::io::{Close, Gone};
+use weir_telemetry::Cause;
+
+use crate::{
+    OK,
+    hosted::get,
+    http2::{Browser, http2},
+    policies::{under, with},
+    status,
+    tape::{Stage, plan},
+};
+
+const REQ: ScriptEvent = ScriptEvent::HttpReq;
+const RESP: ScriptEvent = ScriptEvent::HttpResp;
+const FAILED: ScriptEvent = ScriptEvent::HttpRespFailed;
+
+/// A second pool is there: "pool-9" with the server 10.1.9.1.
+fn scripted(scripts: &[(ScriptEvent, &str)]) -> Plan {
+    let mut plan = with(plan(1), api::HttpPolicySet::default());
+    plan.virtual_services[0].http_policy_set_uuids.clear();
+    let scripts = scripts.iter().enumerate().map(|(at, (event, source))| Script {
+        event: (*event).into(),
+        source: (*source).to_owned(),
+        position: at as u32,
+    });
+    let pools = vec![Named { name: "nine".into(), uuid: "pool-9".into() }];
+    plan.script_sets = vec![ScriptSet {
+        uuid: "s".into(),
+        name: "steer".into(),
+        scripts: scripts.collect(),
+        pools,
+        ..Default::default()
+    }];
+    plan.virtual_services[0].script_set_uuids = vec!["s".into()];
+    plan
+}
+
+#[test]
+fn request_goes_where_its_script_says_and_as_it_says() {
+    let source = "if string.beginswith(avi.http.get_path(), '/api/') then avi.pool.select('nine') \
+        avi.http.set_path('/v2' .. avi.http.get_path()) avi.http.replace_header('Host', 'inner.test') \
+        avi.http.replace_header('X-A', 'b') avi.http.add_cookie('c', '2') end";
+    let mut stage = Stage::new(&scripted(&[(REQ, source)]));
+    let client = stage.client();
+    stage.says(client, "GET /api/x?q HTTP/1.1\r\nHost: shop.test\r\nX-A: a\r\nCookie: a=1\r\n\r\n");
+    let server = stage.connected();
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    let sent = stage.sent(server);
+    assert!(sent.starts_with("GET /v2/api/x?q HTTP/1.1\r\n"), "{sent}");
+    for line in ["Host: inner.test\r\n", "X-A: b\r\n", "Cookie: a=1; c=2\r\n"] {
+        assert!(sent.contains(line), "{line} is missing in {sent}");
+    }
+    assert!(!sent.contains("X-A: a") && !sent.contains("shop.test"), "{sent}");
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/x"));
+    stage.connected();
+    assert_eq!(stage.dialled_address(), "10.1.0.1:8000");
+}
+
+#[test]
+fn pool_of_a_rule_stays_and_scripts_see_what_rules_change() {
+    let mut plan =
+        scripted(&[(REQ, "avi.pool.select('nine') avi.http.add_header('X-Seen', avi.http.get_header('X-Rule'))")]);
+    let edit = api::HeaderEdit {
+        kind: api::EditKind::Add.into(),
+        name: "X-Rule".into(),
+        value: Some(api::HeaderValue { text: "r".into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let pool_uuid = plan.pools[0].uuid.clone();
+    plan.http_policy_sets[0].request_rules = vec![api::HttpRequestRule {
+        rule: Some(api::HttpRule { name: "r".into(), r#match: Some(under("/ruled")), ..Default::default() }),
+        edits: vec![edit],
+        action: Some(api::http_request_rule::Action::Pool(api::PoolChoice { pool_uuid, ..Default::default() })),
+        ..Default::default()
+    }];
+    plan.virtual_services[0].http_policy_set_uuids = vec!["set-1".into()];
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/ruled"));
+    let server = stage.connected();
+    assert_eq!(stage.dialled_address(), "10.1.0.1:8000");
+    let sent = stage.sent(server);
+    assert!(sent.contains("X-Rule: r\r\n") && sent.contains("X-Seen: r\r\n"), "{sent}");
+}
+
+#[test]
+fn script_answers_redirects_or_closes() {
+    let source = "local p = avi.http.get_path() \
+        if p == '/no' then avi.http.response(403, {content_type='text/html', x_why='so'}, '<b>no</b>') end \
+        if p == '/away' then avi.http.redirect(avi.http.scheme() .. 'b.test' .. avi.http.get_uri(), 301) end \
+        if p == '/bye' then avi.http.close_conn(true) end";
+    let mut stage = Stage::new(&scripted(&[(REQ, source)]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/no"));
+    let sent = stage.sent(client);
+    assert!(status(&sent) == "403" && sent.ends_with("\r\n\r\n<b>no</b>"), "{sent}");
+    for line in ["Content-Type: text/html\r\n", "x-why: so\r\n", "Content-Length: 9\r\n"] {
+        assert!(sent.contains(line), "{line} is missing in {sent}");
+    }
+    stage.says(client, get("shop.test", "/away?q"));
+    let sent = stage.sent(client);
+    assert!(status(&sent) == "301" && sent.contains("Location: http://b.test/away?q\r\n"), "{sent}");
+    stage.says(client, get("shop.test", "/bye"));
+    assert_eq!((stage.closed(client), stage.dials()), (Some(Close::Abort), 0));
+}
+
+#[test]
+fn fault_is_a_500_and_hurts_its_own_request_only() {
+    let source = "if avi.http.get_path() == '/loop' then while true do end end \
+        if avi.http.get_path() == '/nil' then local x = nil + 1 end";
+    let mut stage = Stage::new(&scripted(&[(REQ, source)]));
+    for path in ["/nil", "/loop"] {
+        let client = stage.client();
+        stage.says(client, get("shop.test", path));
+        assert_eq!(status(&stage.sent(client)), "500");
+    }
+    assert_eq!(stage.failures(Cause::ScriptFailed), 2);
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let server = stage.connected();
+    assert!(stage.sent(server).starts_with("GET / "));
+}
+
+#[test]
+fn response_is_changed_and_remembers_its_request() {
+    let scripts = [
+        (REQ, "avi.vs.reqvar.path = avi.http.get_path()"),
+        (
+            RESP,
+            "avi.http.add_header('X-Path', avi.vs.reqvar.path) avi.http.remove_header('X-Secret') \
+            avi.http.add_header('X-Asked', avi.http.get_header('host', avi.HTTP_REQUEST)) \
+            avi.http.add_cookie('c', '1', '/')",
+        ),
+    ];
+    let mut stage = Stage::new(&scripted(&scripts));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/a"));
+    let server = stage.connected();
+    stage.says(server, OK.replace("\r\n\r\n", "\r\nX-Secret: s\r\n\r\n"));
+    let sent = stage.sent(client);
+    for line in ["X-Path: /a\r\n", "X-Asked: shop.test\r\n", "Set-Cookie: c=1; path=/\r\n"] {
+        assert!(sent.contains(line), "{line} is missing in {sent}");
+    }
+    assert!(!sent.contains("X-Secret"), "{sent}");
+}
+
+#[test]
+fn response_is_replaced_by_an_answer_or_a_fault() {
+    let source = "if avi.http.status() == '200' then avi.http.response(503, {}, 'closed') else error('odd') end";
+    for (answer, wanted) in [(OK.to_owned(), "503"), (OK.replace("200 OK", "404 Not Found"), "500")] {
+        let mut stage = Stage::new(&scripted(&[(RESP, source)]));
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/a"));
+        let server = stage.connected();
+        stage.says(server, answer);
+        let sent = stage.sent(client);
+        assert_eq!(status(&sent), wanted, "{sent}");
+        assert_eq!(stage.closed(server), Some(Close::Abort));
+        assert_eq!(stage.failures(Cause::ScriptFailed), u64::from(wanted == "500"));
+    }
+}
+
+#[test]
+fn failure_has_the_answer_of_its_script() {
+    let source = "if avi.http.internal_status() == 'server_refused' then avi.http.response(200, 'later') end";
+    let mut stage = Stage::new(&scripted(&[(FAILED, source)]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let dead = stage.dialled();
+    stage.gone(dead, Gone::Refused);
+    let sent = stage.sent(client);
+    assert!(status(&sent) == "200" && sent.ends_with("\r\n\r\nlater"), "{sent}");
+    assert_eq!(stage.failures(Cause::ServerRefused), 1);
+}
+
+#[test]
+fn streams_have_their_scripts_too() {
+    let scripts = [
+        (REQ, "if avi.http.get_path() == '/no' then avi.http.response(403, {}, 'no') end"),
+        (RESP, "avi.http.add_header('x-added', 'yes')"),
+    ];
+    let mut stage = Stage::new(&http2(scripted(&scripts)));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks_host(&mut stage, "shop.test", "/no");
+    let heard = browser.heard().join("\n");
+    assert!(heard.contains("403") && heard.contains("no"), "{heard}");
+    browser.asks_host(&mut stage, "shop.test", "/yes");
+    let server = stage.connected();
+    stage.says(server, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["3: 200", "3: ok, all"]);
+}

@@ -1,0 +1,58 @@
+//! `avi.stringgroup` and `avi.ipgroup`.
+
+use std::net::IpAddr;
+
+use mlua::{Error, Lua, LuaString, Result};
+use weir_rules::Criterion;
+
+use super::{IN_BOTH, Maker, Now, text::name};
+
+type Answer = (Option<LuaString>, bool);
+
+pub(super) fn fill_strings(maker: &Maker<'_>) -> Result<()> {
+    maker.put("beginswith", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, true))?;
+    maker.put("beginswith_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, false))?;
+    maker.put("contains", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Contains, true))?;
+    maker.put("contains_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Contains, false))?;
+    maker.put("endswith", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::EndsWith, true))?;
+    maker.put("endswith_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::EndsWith, false))?;
+    maker.put("equals", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Equals, true))?;
+    maker.put("equals_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Equals, false))
+}
+
+/// The value of the key that matches, if it has one, and whether one does.
+fn find(
+    lua: &Lua,
+    now: &mut Now,
+    (group, text): (LuaString, LuaString),
+    criterion: Criterion,
+    small: bool,
+) -> Result<Answer> {
+    let groups = now.set.as_deref().map_or(&[][..], |set| &set.string_groups);
+    let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
+    let group = found.ok_or_else(|| missing("string group", &group, "string_group_refs"))?;
+    group.prepare(criterion, small).map_err(|error| Error::runtime(error.to_string()))?;
+    let text = text.as_bytes();
+    let key = match small {
+        true => group.find(criterion, &text.to_ascii_lowercase(), true),
+        false => group.find(criterion, &text, false),
+    };
+    let value = key.map(|key| group.value(key)).filter(|value| !value.is_empty());
+    Ok((value.map(|value| lua.create_string(value)).transpose()?, key.is_some()))
+}
+
+pub(super) fn fill_addresses(maker: &Maker<'_>) -> Result<()> {
+    maker.put("contains", IN_BOTH, |_, now, (group, address): (LuaString, LuaString)| {
+        let groups = now.set.as_deref().map_or(&[][..], |set| &set.address_groups);
+        let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
+        let group = found.ok_or_else(|| missing("IP group", &group, "ipgroup_refs"))?;
+        let text = name(&address)?;
+        let address: IpAddr = text.parse().map_err(|_| Error::runtime(format!("{text:?} is no IP address")))?;
+        Ok(group.addresses.contains(address))
+    })
+}
+
+fn missing(kind: &str, name: &LuaString, field: &str) -> Error {
+    let name = String::from_utf8_lossy(&name.as_bytes()).into_owned();
+    Error::runtime(format!("the set of the script has no {kind} {name:?} in {field}"))
+}

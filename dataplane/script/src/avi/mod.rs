@@ -1,0 +1,136 @@
+//! What scripts can ask of an exchange and do to it: the tables below `avi`. A function that is not served, and a name that
+//! does not exist, raise an error that says so.
+
+mod choose;
+mod groups;
+mod hashes;
+mod read;
+mod ssl;
+mod text;
+mod unserved;
+mod variables;
+mod vs;
+mod write;
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use mlua::{Error, FromLuaMulti, IntoLuaMulti, Lua, Result, Table};
+
+use crate::{acts::Acts, budget::Budget, event::Event, library::guarded, script::ScriptSet, seen::Seen};
+
+/// The event that runs.
+pub(crate) struct Now {
+    pub event: Event,
+    pub seen: Box<Seen>,
+    pub acts: Acts,
+    /// Of the script that runs, and its place among those of the virtual service.
+    pub set: Option<Arc<ScriptSet>>,
+    pub set_at: usize,
+}
+
+impl Default for Now {
+    fn default() -> Self {
+        Self { event: Event::Request, seen: Box::default(), acts: Acts::default(), set: None, set_at: 0 }
+    }
+}
+
+/// In which events a function is there.
+type Events = &'static [Event];
+const IN_ALL: Events = &Event::ALL;
+const IN_BOTH: Events = &[Event::Request, Event::Response];
+const IN_REQUEST: Events = &[Event::Request];
+
+/// What the functions of a table are made with.
+pub(crate) struct Maker<'m> {
+    lua: &'m Lua,
+    now: &'m Rc<RefCell<Now>>,
+    budget: &'m Rc<Budget>,
+    path: &'static str,
+    table: Table,
+}
+
+impl<'m> Maker<'m> {
+    fn table(lua: &'m Lua, now: &'m Rc<RefCell<Now>>, budget: &'m Rc<Budget>, path: &'static str) -> Result<Self> {
+        Ok(Self { lua, now, budget, path, table: guarded(lua, path, "does not exist")? })
+    }
+
+    /// Adds a function. What it raises gets its name.
+    fn put<A, R>(&self, name: &'static str, events: Events, function: fn(&Lua, &mut Now, A) -> Result<R>) -> Result<()>
+    where
+        A: FromLuaMulti + 'static,
+        R: IntoLuaMulti + 'static,
+    {
+        let (now, path) = (self.now.clone(), self.path);
+        let made = self.lua.create_function(move |lua, args: A| {
+            let mut now = now.borrow_mut();
+            if !events.contains(&now.event) {
+                return Err(Error::runtime(format!("{path}.{name} is not there in {}", now.event.name())));
+            }
+            function(lua, &mut now, args).map_err(|error| named(error, path, name))
+        })?;
+        self.table.raw_set(name, made)
+    }
+
+    /// Adds a function that ends the scripts of the event, if it succeeds.
+    fn put_last<A>(
+        &self,
+        name: &'static str,
+        events: Events,
+        function: fn(&Lua, &mut Now, A) -> Result<()>,
+    ) -> Result<()>
+    where
+        A: FromLuaMulti + 'static,
+    {
+        let (now, path, budget) = (self.now.clone(), self.path, self.budget.clone());
+        let made = self.lua.create_function(move |lua, args: A| -> Result<()> {
+            let mut now = now.borrow_mut();
+            if !events.contains(&now.event) {
+                return Err(Error::runtime(format!("{path}.{name} is not there in {}", now.event.name())));
+            }
+            function(lua, &mut now, args).map_err(|error| named(error, path, name))?;
+            Err(now.finish(&budget))
+        })?;
+        self.table.raw_set(name, made)
+    }
+}
+
+#[cold]
+fn named(error: Error, path: &str, name: &str) -> Error {
+    match error {
+        Error::RuntimeError(message) => Error::runtime(format!("{path}.{name}: {message}")),
+        other => other,
+    }
+}
+
+/// Adds the functions of a table.
+type Fill = fn(&Maker<'_>) -> Result<()>;
+
+/// Makes `avi` before the state is sandboxed.
+pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Result<()> {
+    let avi = guarded(lua, "avi", "does not exist")?;
+    let tables: [(&str, &'static str, Fill); 10] = [
+        ("vs", "avi.vs", vs::fill),
+        ("http", "avi.http", |maker| read::fill(maker).and_then(|()| write::fill(maker))),
+        ("pool", "avi.pool", choose::fill_pool),
+        ("poolgroup", "avi.poolgroup", choose::fill_group),
+        ("stringgroup", "avi.stringgroup", groups::fill_strings),
+        ("ipgroup", "avi.ipgroup", groups::fill_addresses),
+        ("ssl", "avi.ssl", ssl::fill),
+        ("utils", "avi.utils", hashes::fill),
+        ("crypto", "avi.crypto", |_| Ok(())),
+        ("l4", "avi.l4", |_| Ok(())),
+    ];
+    for (name, path, fill) in tables {
+        let maker = Maker::table(lua, now, budget, path)?;
+        fill(&maker)?;
+        unserved::fill(&maker)?;
+        maker.table.set_readonly(true);
+        avi.raw_set(name, maker.table)?;
+    }
+    // Scripts give these to functions, by these names or as texts.
+    for name in ["QUERY_TABLE", "HTTP_REQUEST", "HTTP_RESPONSE"].into_iter().chain(ssl::NAMES.map(|name| name.0)) {
+        avi.raw_set(name, format!("avi.{name}"))?;
+    }
+    avi.set_readonly(true);
+    lua.globals().raw_set("avi", avi)
+}

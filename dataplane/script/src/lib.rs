@@ -1,0 +1,26 @@
+//! DataScripts: scripts of operators in Lua, which run when a request or a response comes. A script is compiled once, on any
+//! thread. A worker has one state of Lua, in which it runs them; it shows a script a copy of what it may see of an
+//! exchange ([`Seen`]), and gets back what the script wants ([`Acts`]). What becomes of that is `proxy`'s.
+//!
+//! A script can hurt its own request only: it gets so many steps, so much time and memory, and keeps nothing for the next
+//! one. The clock is read for that alone.
+#![forbid(unsafe_code)]
+
+mod acts;
+mod avi;
+mod budget;
+mod event;
+mod fault;
+mod head;
+mod library;
+mod script;
+mod seen;
+mod worker;
+
+pub use acts::{Acts, Chosen, Ending, HeadEdit};
+pub use event::Event;
+pub use fault::Fault;
+pub use head::Head;
+pub use script::{SOURCE_BYTES_MAX, Script, ScriptSet};
+pub use seen::{Seen, SeenTls, Variable};
+pub use worker::{Ran, Scripts};

@@ -1,0 +1,97 @@
+//! A script, compiled, and the set that it belongs to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use mlua::chunk::Compiler;
+use weir_rules::{AddressGroup, Criterion, StringGroup};
+
+use crate::{event::Event, fault::Fault};
+
+/// A longer script is refused.
+pub const SOURCE_BYTES_MAX: usize = 64 << 10;
+/// What may work on long texts between two steps that are counted: a script without loops can hold as many as are written
+/// in it.
+const UNCOUNTED_MAX: usize = 512;
+
+/// Functions of Lua that the compiler would otherwise build in. Built in, they are no step, although they take as long as
+/// their arguments are.
+const NOT_BUILT_IN: [&str; 7] =
+    ["string.sub", "string.byte", "string.char", "tonumber", "tostring", "table.unpack", "table.insert"];
+
+#[derive(Debug)]
+pub struct Script {
+    /// Of its own among all scripts of the process.
+    pub(crate) id: u64,
+    pub event: Event,
+    /// As faults have it: the set and the event.
+    pub(crate) name: String,
+    /// What the virtual machine of Lua takes. Only [`Script::compile`] makes it.
+    pub(crate) code: Box<[u8]>,
+}
+
+static IDS: AtomicU64 = AtomicU64::new(0);
+
+impl Script {
+    pub fn compile(set: &str, event: Event, source: &str) -> Result<Self, Fault> {
+        // Lua takes a name that begins so for something else than a name, and one with a line break for two.
+        let set = set.replace(|c: char| c.is_control() || c == ':', "_");
+        let name = format!("{set} {}", event.name());
+        if source.len() > SOURCE_BYTES_MAX {
+            let bytes = source.len();
+            return Err(Fault::new(format!("{name}: has {bytes} bytes; a script may have {SOURCE_BYTES_MAX}")));
+        }
+        let uncounted = source.matches("..").count() + source.matches(['<', '>']).count();
+        if uncounted > UNCOUNTED_MAX {
+            let message = format!("joins and compares in {uncounted} places; a script may in {UNCOUNTED_MAX}");
+            return Err(Fault::new(format!("{name}: {message}")));
+        }
+        let compiler = Compiler::new().set_optimization_level(1).set_disabled_builtins(NOT_BUILT_IN);
+        let code = compiler.compile(source).map_err(|error| Fault::of(&error, &name))?;
+        Ok(Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code: code.into() })
+    }
+}
+
+/// Scripts, and what they may name.
+#[derive(Debug, Default)]
+pub struct ScriptSet {
+    pub uuid: String,
+    pub name: String,
+    pub scripts: Vec<Script>,
+    /// The names of pools, and of groups of pools.
+    pub pools: Vec<String>,
+    pub pool_groups: Vec<String>,
+    pub string_groups: Vec<Arc<StringGroup>>,
+    pub address_groups: Vec<Arc<AddressGroup>>,
+}
+
+impl ScriptSet {
+    pub fn has(&self, event: Event) -> bool {
+        self.scripts.iter().any(|script| script.event == event)
+    }
+
+    /// Makes the string groups ready for what these sources seem to compare, so that no request waits for it.
+    pub fn prepare<'s>(&self, sources: impl Iterator<Item = &'s str> + Clone) {
+        let functions = [
+            ("beginswith", Criterion::BeginsWith),
+            ("contains", Criterion::Contains),
+            ("endswith", Criterion::EndsWith),
+            ("equals", Criterion::Equals),
+        ];
+        for (function, criterion) in functions {
+            let exact = format!("{function}_CASE");
+            let is_named = sources.clone().any(|source| source.contains(function));
+            let is_exact = sources.clone().any(|source| source.contains(&exact));
+            for group in &self.string_groups {
+                for small in [true, false] {
+                    if if small { is_named } else { is_exact } {
+                        // A group that is too large matches nothing in this way, as the call then says.
+                        let _ = group.prepare(criterion, small);
+                    }
+                }
+            }
+        }
+    }
+}

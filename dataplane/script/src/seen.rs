@@ -1,0 +1,121 @@
+//! What a script may see of an exchange: copies, so that no script holds on to the bytes of a connection. A worker uses the
+//! room again and again.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+use weir_rules::HttpVersion;
+use weir_wire::{
+    head::{RequestHead, ResponseHead, without_port},
+    x509::Says,
+};
+
+use crate::head::Head;
+
+#[derive(Debug)]
+pub struct Seen {
+    /// The name of the virtual service.
+    pub service: String,
+    /// Who asks, as far as that is trusted.
+    pub client: SocketAddr,
+    pub listener: SocketAddr,
+    /// `None`: the connection is not encrypted.
+    pub tls: Option<SeenTls>,
+    pub version: HttpVersion,
+    pub method: Vec<u8>,
+    /// Path and query, as the server gets them.
+    pub target: Vec<u8>,
+    /// With its port, if it has one. Empty: there is none.
+    pub host: Vec<u8>,
+    pub request: Head,
+    pub status: u16,
+    pub response: Head,
+    /// The cause of a failure.
+    pub cause: &'static str,
+    /// What scripts keep from one event of the exchange to the next.
+    pub(crate) variables: Vec<(Vec<u8>, Variable)>,
+}
+
+#[derive(Debug)]
+pub struct SeenTls {
+    pub version: &'static str,
+    pub cipher: &'static str,
+    pub server_name: Option<String>,
+    /// Of the client, if it has shown a good one.
+    pub certificate: Option<Arc<dyn Says>>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Variable {
+    Text(Vec<u8>),
+    Number(f64),
+    Flag(bool),
+}
+
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            service: String::new(),
+            client: NOWHERE,
+            listener: NOWHERE,
+            tls: None,
+            version: HttpVersion::Http11,
+            method: Vec::new(),
+            target: Vec::new(),
+            host: Vec::new(),
+            request: Head::default(),
+            status: 0,
+            response: Head::default(),
+            cause: "",
+            variables: Vec::new(),
+        }
+    }
+}
+
+impl Seen {
+    /// Begins a new exchange.
+    pub fn begin(&mut self, service: &str, head: &RequestHead<'_>, version: HttpVersion) {
+        put(&mut self.method, head.method_text);
+        put(&mut self.target, head.path);
+        put(&mut self.host, head.host.unwrap_or_default());
+        self.service.clear();
+        self.service.push_str(service);
+        self.request.copy(&head.fields);
+        self.response.clear();
+        self.variables.clear();
+        self.version = version;
+        self.tls = None;
+        self.status = 0;
+        self.cause = "";
+    }
+
+    pub fn respond(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+        self.response.copy(&head.fields);
+    }
+
+    /// Without the query.
+    pub(crate) fn path(&self) -> &[u8] {
+        let end = memchr::memchr(b'?', &self.target).unwrap_or(self.target.len());
+        &self.target[..end]
+    }
+
+    /// `None`: there is no `?`.
+    pub(crate) fn query(&self) -> Option<&[u8]> {
+        memchr::memchr(b'?', &self.target).map(|at| &self.target[at + 1..])
+    }
+
+    /// The host without its port.
+    pub(crate) fn host_name(&self) -> &[u8] {
+        without_port(&self.host)
+    }
+}
+
+fn put(room: &mut Vec<u8>, text: &[u8]) {
+    room.clear();
+    room.extend_from_slice(text);
+}

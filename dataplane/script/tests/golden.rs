@@ -1,0 +1,219 @@
+//! Each case is a line of a table: a script, the request that it sees, and what comes of it.
+
+use std::{fmt::Write, sync::Arc};
+
+use weir_rules::{AddressGroup, AddressRange, Addresses, EditKind, HttpVersion, StringGroup};
+use weir_script::{Acts, Chosen, Ending, Event, Ran, Script, ScriptSet, Scripts, Seen, SeenTls};
+use weir_wire::{
+    head::{FieldTable, Limits},
+    http1::{self, Parsed},
+    x509::{Says, Text},
+};
+
+#[derive(Debug)]
+struct Certificate;
+
+impl Says for Certificate {
+    fn text(&self, text: Text) -> &str {
+        match text {
+            Text::Subject => "CN=user",
+            Text::Serial => "0A",
+            _ => "",
+        }
+    }
+}
+
+fn set(event: Event, source: &str) -> Result<ScriptSet, String> {
+    let strings = |name: &str, pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Arc::new(StringGroup::new(String::new(), name.into(), pairs, false))
+    };
+    let [first, last] = ["10.0.0.0", "10.255.255.255"].map(|address| address.parse().expect("an address"));
+    let addresses = Addresses::of([AddressRange { first, last }]);
+    let script = Script::compile("steer", event, source).map_err(|fault| fault.to_string())?;
+    Ok(ScriptSet {
+        scripts: vec![script],
+        pools: vec!["pool-a".into(), "pool-b".into()],
+        pool_groups: vec!["group-a".into()],
+        string_groups: vec![strings("places", &[("/a", "one"), ("/a/b", "two")]), strings("words", &[("bad", "")])],
+        address_groups: vec![Arc::new(AddressGroup { uuid: String::new(), name: "inside".into(), addresses })],
+        ..ScriptSet::default()
+    })
+}
+
+/// The head that a case writes as `GET /path {Name: value} …`.
+fn lines(text: &str) -> String {
+    let fields = text.split('{').skip(1).filter_map(|part| part.split('}').next());
+    fields.fold(String::new(), |all, field| all + field + "\r\n")
+}
+
+fn see(request: &str, seen: &mut Seen) -> Event {
+    let (asked, answered) = request.split_once(" -> ").map_or((request, None), |(one, other)| (one, Some(other)));
+    let (is_tls, asked) = asked.strip_prefix("TLS ").map_or((false, asked), |rest| (true, rest));
+    let start = asked.split('{').next().unwrap_or_default().trim();
+    let host = if asked.contains("{Host:") { "" } else { "Host: a.test\r\n" };
+    let text = format!("{start} HTTP/1.1\r\n{host}{}\r\n", lines(asked));
+    let mut table = FieldTable::new();
+    match http1::request(text.as_bytes(), &Limits::new(0, 0, 0), &mut table) {
+        Ok(Parsed::Whole(request)) => seen.begin("shop", &request.head, HttpVersion::Http11),
+        other => panic!("{text}: {other:?}"),
+    }
+    seen.client = "10.1.2.3:4000".parse().expect("an address");
+    seen.listener = "192.0.2.1:80".parse().expect("an address");
+    seen.tls = is_tls.then(|| SeenTls {
+        version: "TLSv1.3",
+        cipher: "TLS_AES_128_GCM_SHA256",
+        server_name: Some("a.test".into()),
+        certificate: Some(Arc::new(Certificate)),
+    });
+    match answered {
+        None => Event::Request,
+        Some("failed") => {
+            seen.cause = "server_refused";
+            Event::Failed
+        }
+        Some(answer) => {
+            seen.status = answer[..3].parse().expect("a status");
+            for field in lines(answer).lines() {
+                let (name, value) = field.split_once(": ").expect("a field");
+                seen.response.add(name.as_bytes(), value.as_bytes());
+            }
+            Event::Response
+        }
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn told(ran: &Ran, seen: &Seen) -> String {
+    let Acts { edits, target_changed, host_changed, chosen, ending, log, .. } = &ran.acts;
+    let mut all = Vec::new();
+    if !log.is_empty() {
+        all.push(format!("log {}", log.replace('\n', " / ")));
+    }
+    for edit in edits {
+        let kind = match edit.kind {
+            EditKind::Add => "add",
+            EditKind::Replace => "replace",
+            EditKind::Remove => "remove",
+        };
+        let (cookie, between) = if edit.cookie { ("cookie ", "=") } else { ("", ": ") };
+        let value = edit.value.as_ref().map(|value| format!("{between}{}", text_of(value))).unwrap_or_default();
+        all.push(format!("{kind} {cookie}{}{value}", edit.name));
+    }
+    if *target_changed {
+        all.push(format!("target {}", text_of(&seen.target)));
+    }
+    if *host_changed {
+        all.push(format!("host {}", text_of(&seen.host)));
+    }
+    match chosen {
+        None => {}
+        Some(Chosen::Pool { pool, server: None, .. }) => all.push(format!("pool {pool}")),
+        Some(Chosen::Pool { pool, server: Some(server), .. }) => all.push(format!("pool {pool} server {server}")),
+        Some(Chosen::Group { group, .. }) => all.push(format!("group {group}")),
+    }
+    match ending {
+        None => {}
+        Some(Ending::Close { reset }) => all.push(if *reset { "reset".into() } else { "close".into() }),
+        Some(Ending::Redirect { status, location }) => all.push(format!("{status} to {}", text_of(location))),
+        Some(Ending::Respond { status, fields, content }) => {
+            let mut text = status.to_string();
+            for (name, value) in fields {
+                write!(text, " {{{name}: {}}}", text_of(value)).expect("a String takes all");
+            }
+            if !content.is_empty() {
+                write!(text, " {}", text_of(content)).expect("a String takes all");
+            }
+            all.push(text);
+        }
+    }
+    if let Some(fault) = &ran.fault {
+        all.push(format!("fault {fault}"));
+    }
+    if all.is_empty() { "nothing".into() } else { all.join("; ") }
+}
+
+/// Runs the cases of a file, and names all that come out otherwise.
+fn check(cases: &str) {
+    let mut wrong = String::new();
+    let mut scripts = Scripts::default();
+    for line in cases.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let [script, request, wanted] =
+            line.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("{line}"));
+        let mut seen = scripts.room();
+        let event = see(request, &mut seen);
+        let found = match set(event, script) {
+            Err(fault) => format!("fault {fault}"),
+            Ok(set) => {
+                let ran = scripts.run(&[Arc::new(set)], event, &mut seen);
+                told(&ran, &seen)
+            }
+        };
+        if found != wanted {
+            writeln!(wrong, "{script} | {request}\n  wanted {wanted}\n  found  {found}").expect("a String takes all");
+        }
+        scripts.give_back(seen);
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn scripts_read_what_the_table_says() {
+    check(include_str!("cases/read.txt"));
+}
+
+#[test]
+fn scripts_do_what_the_table_says() {
+    check(include_str!("cases/act.txt"));
+}
+
+#[test]
+fn library_is_as_the_table_says() {
+    check(include_str!("cases/library.txt"));
+}
+
+#[test]
+fn syntax_error_names_script_event_and_line() {
+    let fault = set(Event::Response, "local a = 1\nif a then").expect_err("it is no script");
+    assert_eq!(fault, "steer HTTP_RESP:2: Expected 'end' (to close 'then' at column 6), got <eof>");
+}
+
+#[test]
+fn scripts_of_one_event_run_in_order_until_one_answers() {
+    let mut scripts = Scripts::default();
+    let sets =
+        ["avi.vs.log('one') avi.vs.reqvar.a = 1", "avi.vs.log(avi.vs.reqvar.a) avi.vs.ds_done()", "error('never')"];
+    let sets = sets.map(|source| Arc::new(set(Event::Request, source).expect("a script")));
+    let mut seen = scripts.room();
+    see("GET /", &mut seen);
+    assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log one / 1");
+    assert_eq!(told(&scripts.run(&sets, Event::Response, &mut seen), &seen), "nothing");
+}
+
+#[test]
+fn nothing_of_one_event_is_there_in_the_next() {
+    let mut scripts = Scripts::default();
+    let set = [Arc::new(set(Event::Request, "avi.vs.log(tostring(kept)) kept = 1").expect("a script"))];
+    for _ in 0..3 {
+        let mut seen = scripts.room();
+        see("GET /", &mut seen);
+        assert_eq!(told(&scripts.run(&set, Event::Request, &mut seen), &seen), "log nil");
+        scripts.give_back(seen);
+    }
+}
+
+#[test]
+fn forgotten_scripts_can_be_loaded_again() {
+    let mut scripts = Scripts::default();
+    let sets =
+        ["avi.vs.log(1)", "avi.vs.log(2)"].map(|source| Arc::new(set(Event::Request, source).expect("a script")));
+    for _ in 0..2 {
+        let mut seen = scripts.room();
+        see("GET /", &mut seen);
+        assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log 1 / 2");
+        scripts.keep(sets[..1].iter().flat_map(|set| &set.scripts));
+    }
+}

@@ -1,0 +1,153 @@
+//! Scripts that want to keep the worker, or its memory. Each ends with a fault of its own, and the next script runs as if
+//! it had not been there.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use weir_script::{Event, Script, ScriptSet, Scripts};
+
+/// A worker stands still for no longer.
+const STILL_MAX: Duration = Duration::from_millis(25);
+
+fn set(source: &str) -> Arc<ScriptSet> {
+    let script = Script::compile("hostile", Event::Request, source).expect("a script");
+    Arc::new(ScriptSet { scripts: vec![script], ..ScriptSet::default() })
+}
+
+/// Runs a script; returns how long the worker stood still, and the fault.
+fn run(scripts: &mut Scripts, set: &Arc<ScriptSet>) -> (Duration, String) {
+    let mut seen = scripts.room();
+    let since = Instant::now();
+    let ran = scripts.run(std::slice::from_ref(set), Event::Request, &mut seen);
+    scripts.give_back(seen);
+    (since.elapsed(), ran.fault.map(|fault| fault.to_string()).unwrap_or_default())
+}
+
+/// A busy machine delays a test now and then: the best of some runs is what the script itself takes.
+fn check(source: &str, fault: &str) {
+    let (mut scripts, set) = (Scripts::default(), set(source));
+    let runs: Vec<_> = (0..5).map(|_| run(&mut scripts, &set)).collect();
+    for (_, found) in &runs {
+        assert!(found.contains(fault), "{source}\n  wanted {fault:?}\n  found  {found:?}");
+    }
+    let quickest = runs.iter().map(|run| run.0).min().expect("some runs");
+    let (begins, ends) = (&source[..source.len().min(90)], &source[source.len().saturating_sub(20)..]);
+    println!("{:>8.2} ms {begins} … {ends} {}", quickest.as_secs_f64() * 1e3, runs[0].1);
+    assert!(quickest < STILL_MAX, "{source}\n  took {quickest:?}");
+    let (_, after) = run(&mut scripts, &crate::set("local s = ('x'):rep(100000) avi.vs.log(#s)"));
+    assert_eq!(after, "", "after {source}");
+}
+
+const STEPS: &str = "it has used up its";
+const MEMORY: &str = "more memory than scripts may have";
+
+#[test]
+fn endless_loops_end() {
+    for source in [
+        "while true do end",
+        "repeat until false",
+        "for i = 1, 1e18 do end",
+        "while true do pcall(function() while true do end end) end",
+        "while true do pcall(error) end",
+        "local function f() pcall(f) pcall(f) end f()",
+        "local function f() xpcall(f, f) xpcall(f, f) end f()",
+        "while true do avi.vs.log('x') end",
+        "while true do pcall(avi.http.get_path) end",
+        "local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) while true do pcall(function() return t[1] end) end",
+        "local t = setmetatable({}, {__newindex = function(t, k, v) t[k + 1] = v end}) while true do pcall(function() t[1] = 1 end) end",
+        "for a in function() return 1 end do end",
+    ] {
+        check(source, STEPS);
+    }
+}
+
+#[test]
+fn patterns_end() {
+    for source in [
+        "string.rep('a', 60):find(('a*'):rep(6) .. 'b')",
+        "string.rep('a', 200000):find('a*b')",
+        "string.rep('a', 200000):find('.-b')",
+        "string.rep('a', 200000):match(('.*'):rep(20) .. 'b')",
+        "while true do string.rep('(', 100000):find('%b()') end",
+        "for _ in string.gmatch(string.rep('a ', 100000), '%a+') do string.rep('a', 100000):find('a*b') end",
+        "string.rep('ab', 100000):gsub('.', function() while true do end end)",
+    ] {
+        check(source, STEPS);
+    }
+}
+
+#[test]
+fn plain_searches_take_as_long_as_their_texts() {
+    let texts = "local a, b = string.rep('a', 400000), string.rep('a', 200000) .. 'b'";
+    for call in ["a:find(b, 1, true)", "a:find(b)", "a:split(b)", "string.contains(a, b)", "a == b"] {
+        check(&format!("{texts} local x = {call}"), "");
+    }
+}
+
+#[test]
+fn memory_has_an_end() {
+    for source in [
+        "local s = 'x' while true do s = s .. s end",
+        "local t = {} for i = 1, 1e9 do t[i] = {} end",
+        "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local t = {} for i = 1, 1e9 do t['k' .. i] = i end",
+        "string.rep('x', 1e9)",
+        "table.concat(table.create(100000, string.rep('x', 1000)))",
+        "string.format('%s%s', string.rep('x', 1e6), string.rep('x', 1e6)):rep(10)",
+        "for i = 1, 1e9 do _x = _x and _x .. _x or 'x' end",
+        "string.rep('ab', 400000):gsub('a', string.rep('b', 1000))",
+        "local t = {} for i = 1, 1e6 do t[i] = function() return i end end",
+    ] {
+        check(source, MEMORY);
+    }
+    check("string.rep(string.rep('x', 1e5), 1e5)", "resulting string too large");
+    check("while true do pcall(string.rep, 'x', 1e9) end", STEPS);
+    check("while true do pcall(string.rep, 'x', 5e5) end", STEPS);
+    check("while true do local s = string.rep('a', 300000):upper() end", "");
+}
+
+#[test]
+fn recursion_has_an_end() {
+    check("local function f() return 1 + f() end f()", MEMORY);
+    check("local function f() f() f() end f()", MEMORY);
+    check("local t = setmetatable({}, {__index = function(t, k) return t[k] end}) return t.x", "stack overflow");
+    check("local s = string.rep('(', 5000) string.rep('a', 5000):find(s)", "");
+    check("return table.unpack(table.create(60000, 1))", "too many results");
+}
+
+#[test]
+fn lists_take_no_longer_than_they_may() {
+    check("local t = {} for i = 1, 20000 do t[i] = (i * 7919) % 20000 end table.sort(t) error('sorted')", "");
+    check("local s = string.rep('x', 200000) local t = {} for i = 1, 2000 do t[i] = s end table.sort(t)", "");
+    check("local t = {} for i = 1, 60000 do t[i] = i end table.sort(t, function(a, b) return true end)", "");
+    check("table.move({}, 1, 1e8, 2)", "moves at most");
+    check("table.move({}, -1e15, 1e15, 2)", "");
+    check("for i = 1, 1e9 do table.move({}, 1, 16000, 2) end", STEPS);
+    check("local t = table.create(60000, 1) for i = 1, 1e6 do table.insert(t, 1, i) end", "");
+    check("local s = string.rep(',', 100000):split(',')", "pieces");
+    check("local t = {} for i = 1, 20000 do t[i] = i end while true do table.find(t, 0) end", STEPS);
+    check("while true do tonumber(string.rep('1', 300000)) end", "");
+}
+
+#[test]
+fn script_without_loops_ends_soon() {
+    let texts = "local s = string.rep('x', 200000) local t = s .. 'y' local u = s .. 'z' local x\n";
+    for (line, times) in [
+        ("x = t < u\n", 500),
+        ("x = s .. 1\n", 250),
+        ("x = string.sub(s, 2)\n", 3000),
+        ("x = tonumber(s)\n", 3000),
+        ("x = s:upper()\n", 3000),
+        ("x = #s\n", 8000),
+        ("x = {s, s}\n", 5000),
+    ] {
+        check(&format!("{texts}{}", line.repeat(times)), "");
+    }
+    let error =
+        Script::compile("hostile", Event::Request, &"x = s .. 1\n".repeat(600)).expect_err("it joins too often");
+    assert_eq!(error.to_string(), "hostile HTTP_REQ: joins and compares in 600 places; a script may in 512");
+    let error = Script::compile("hostile", Event::Request, &"-".repeat(70_000)).expect_err("it is too long");
+    assert_eq!(error.to_string(), "hostile HTTP_REQ: has 70000 bytes; a script may have 65536");
+}

@@ -1,0 +1,223 @@
+//! DataScripts of a Plan: sets of scripts, compiled, and what a virtual service has of them.
+
+use std::sync::Arc;
+
+use weir_api::dataplane::v1;
+use weir_script::{Event, Script, ScriptSet};
+
+use crate::{
+    Pool, PoolGroup, Server,
+    finding::{Findings, Subject},
+    kept::Objects,
+    policies::Groups,
+    pool::KeptPool,
+    pool_group::KeptGroup,
+};
+
+/// A set, and what it was made from.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptScriptSet {
+    pub source: Arc<v1::ScriptSet>,
+    pub object: Arc<ScriptSet>,
+}
+
+impl KeptScriptSet {
+    pub fn string_groups(&self) -> impl Iterator<Item = &str> {
+        self.source.string_group_uuids.iter().map(String::as_str)
+    }
+
+    pub fn address_groups(&self) -> impl Iterator<Item = &str> {
+        self.source.address_group_uuids.iter().map(String::as_str)
+    }
+}
+
+pub(crate) fn subject(source: &v1::ScriptSet) -> Subject<'_> {
+    Subject { kind: "vsdatascriptset", uuid: &source.uuid, name: &source.name }
+}
+
+impl Groups<'_> {
+    /// `None` if the set is unusable; the findings give the reasons.
+    pub fn read_scripts(&self, source: &Arc<v1::ScriptSet>, findings: &mut Findings) -> Option<KeptScriptSet> {
+        let subject = subject(source);
+        let before = findings.errors.len();
+        let mut set = ScriptSet { uuid: source.uuid.clone(), name: source.name.clone(), ..ScriptSet::default() };
+        for from in &source.scripts {
+            let at = format!("datascript[{}]", from.position);
+            let event = match v1::ScriptEvent::try_from(from.event) {
+                Ok(v1::ScriptEvent::HttpReq) => Event::Request,
+                Ok(v1::ScriptEvent::HttpResp) => Event::Response,
+                Ok(v1::ScriptEvent::HttpRespFailed) => Event::Failed,
+                Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
+                    findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
+                    continue;
+                }
+            };
+            match Script::compile(&source.name, event, &from.source) {
+                Ok(script) => set.scripts.push(script),
+                Err(fault) => findings.error(subject, format!("{at}.script"), fault.to_string()),
+            }
+        }
+        set.pools = source.pools.iter().map(|pool| pool.name.clone()).collect();
+        set.pool_groups = source.pool_groups.iter().map(|group| group.name.clone()).collect();
+        let mut is_sound = true;
+        for uuid in &source.string_group_uuids {
+            match self.strings.find(uuid) {
+                Some(Some(kept)) => set.string_groups.push(kept.object.clone()),
+                Some(None) => is_sound = false,
+                None => findings.error(subject, "string_group_refs", format!("there is no string group {uuid}")),
+            }
+        }
+        for uuid in &source.address_group_uuids {
+            match self.addresses.find(uuid) {
+                Some(Some(kept)) => set.address_groups.push(kept.object.clone()),
+                Some(None) => is_sound = false,
+                None => findings.error(subject, "ipgroup_refs", format!("there is no group of addresses {uuid}")),
+            }
+        }
+        if findings.errors.len() > before || !is_sound {
+            return None;
+        }
+        set.prepare(source.scripts.iter().map(|script| script.source.as_str()));
+        Some(KeptScriptSet { source: source.clone(), object: Arc::new(set) })
+    }
+}
+
+/// The scripts of a virtual service, in their order, and where they send requests.
+#[derive(Debug)]
+pub struct ServiceScripts {
+    pub sets: Box<[Arc<ScriptSet>]>,
+    destinations: Box<[Destinations]>,
+    /// In which events some run.
+    pub on_request: bool,
+    pub on_response: bool,
+    pub on_failure: bool,
+}
+
+/// What the scripts of a set may choose, in the order of the set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Destinations {
+    pub pools: Vec<Arc<Pool>>,
+    pub groups: Vec<Arc<PoolGroup>>,
+}
+
+/// What the scripts of a virtual service are made of.
+#[derive(Default)]
+pub(crate) struct ScriptParts {
+    pub sets: Vec<Arc<ScriptSet>>,
+    pub destinations: Vec<Destinations>,
+}
+
+/// Reads which scripts a virtual service has.
+pub(crate) struct ScriptReader<'s> {
+    pub sets: &'s Objects<KeptScriptSet>,
+    pub pools: &'s Objects<Arc<KeptPool>>,
+    pub pool_groups: &'s Objects<KeptGroup>,
+}
+
+impl ScriptReader<'_> {
+    /// `None`: one of them cannot be used.
+    pub fn read(
+        &self,
+        service: Subject<'_>,
+        source: &v1::VirtualService,
+        findings: &mut Findings,
+    ) -> Option<ScriptParts> {
+        let mut parts = ScriptParts::default();
+        if source.http.is_none() && !source.script_set_uuids.is_empty() {
+            let message = "have scripts for HTTP, which this virtual service does not use";
+            findings.error(service, "vs_datascripts", message);
+            return None;
+        }
+        for (at, uuid) in source.script_set_uuids.iter().enumerate() {
+            let mut lacks = |kind: &str, uuid: &str| {
+                let field = format!("vs_datascripts[{at}].vs_datascript_set_ref");
+                findings.error(service, field, format!("there is no {kind} {uuid}"));
+            };
+            let Some(set) = self.sets.find(uuid) else {
+                lacks("set of DataScripts", uuid);
+                return None;
+            };
+            let set = set?;
+            let mut destinations = Destinations::default();
+            for named in &set.source.pools {
+                match self.pools.find(&named.uuid) {
+                    Some(pool) => destinations.pools.push(pool?.object.clone()),
+                    None => {
+                        lacks("pool", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            for named in &set.source.pool_groups {
+                match self.pool_groups.find(&named.uuid) {
+                    Some(group) => destinations.groups.push(group?.object.clone()),
+                    None => {
+                        lacks("pool group", &named.uuid);
+                        return None;
+                    }
+                }
+            }
+            parts.sets.push(set.object.clone());
+            parts.destinations.push(destinations);
+        }
+        Some(parts)
+    }
+}
+
+impl ScriptParts {
+    pub fn into_scripts(self) -> Option<Box<ServiceScripts>> {
+        let has = |event| self.sets.iter().any(|set| set.has(event));
+        let [on_request, on_response, on_failure] = Event::ALL.map(has);
+        (on_request || on_response || on_failure).then(|| {
+            let (sets, destinations) = (self.sets.into(), self.destinations.into());
+            Box::new(ServiceScripts { sets, destinations, on_request, on_response, on_failure })
+        })
+    }
+}
+
+impl ServiceScripts {
+    /// The numbers are those of [`weir_script::Chosen`].
+    pub fn pool(&self, set: usize, pool: usize) -> Option<&Arc<Pool>> {
+        self.destinations.get(set)?.pools.get(pool)
+    }
+
+    pub fn group(&self, set: usize, group: usize) -> Option<&Arc<PoolGroup>> {
+        self.destinations.get(set)?.groups.get(group)
+    }
+
+    /// The server of a pool that a script names: as the pool does, by address and port, or by address alone.
+    pub fn server<'p>(pool: &'p Pool, named: &str) -> Option<&'p Server> {
+        if let Some(at) = pool.position(named) {
+            return pool.servers.get(at);
+        }
+        let address = named.parse().ok();
+        let ip = named.parse().ok();
+        pool.servers.iter().find(|server| Some(server.address) == address || Some(server.address.ip()) == ip)
+    }
+
+    /// The scripts of all sets.
+    pub fn all(&self) -> impl Iterator<Item = &Script> {
+        self.sets.iter().flat_map(|set| &set.scripts)
+    }
+
+    /// All pools and groups that scripts may choose.
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.destinations.iter().flat_map(|set| &set.pools)
+    }
+
+    pub fn groups(&self) -> impl Iterator<Item = &Arc<PoolGroup>> {
+        self.destinations.iter().flat_map(|set| &set.groups)
+    }
+
+    pub(crate) fn is_made_of(&self, parts: &ScriptParts) -> bool {
+        let same = |one: &Destinations, other: &Destinations| {
+            are_same(&one.pools, &other.pools) && are_same(&one.groups, &other.groups)
+        };
+        are_same(&self.sets, &parts.sets)
+            && self.destinations.iter().zip(&parts.destinations).all(|(one, other)| same(one, other))
+    }
+}
+
+fn are_same<T>(one: &[Arc<T>], other: &[Arc<T>]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other))
+}

@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// The example of docs/datascript.md, as it stands there.
+func TestScriptsSteerAsTheirPageSays(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	scripts := blocks(t, "datascript.md", "lua")
+	set, err := json.Marshal(object{
+		"pool_refs":         list{client.Ref("pool", "api")},
+		"string_group_refs": list{client.Ref("stringgroup", "outside")},
+		"datascript": list{
+			object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": scripts[0]},
+			object{"evt": "VS_DATASCRIPT_EVT_HTTP_RESP", "script": scripts[1]},
+		}})
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(s.dir, "steer.json"), set, 0o600))
+	run := s.commands()
+	for line := range strings.Lines(blocks(t, "datascript.md", "")[0]) {
+		if strings.Contains(line, "pool create api") {
+			continue // the stage has it, with a server that is there
+		}
+		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
+		for i, word := range words {
+			if word == "steer.json" {
+				words[i] = filepath.Join(s.dir, word)
+			}
+		}
+		if out := run(words[1:]...); strings.Contains(strings.ToLower(out), "warning") {
+			t.Errorf("%s says %s", line, out)
+		}
+	}
+	s.eventually("the scripts are in force", func() error {
+		if answer := s.ask(false, "shop.test", "/api/x"); !strings.HasPrefix(answer, "api: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	for path, server := range map[string]string{"/api/x": "api: ", "/x": "web: "} {
+		s.everyWay(path, []string{"-i"}, func(way, answer string) {
+			if low := strings.ToLower(answer); !strings.Contains(answer, server) ||
+				!strings.Contains(low, "x-asked: "+path) {
+				t.Errorf("%s %s: got %q", way, path, answer)
+			}
+		})
+	}
+	s.everyWay("/x", []string{"-A", "BadBot/1"}, func(way, answer string) {
+		if answer != "<h1>no</h1> 403" {
+			t.Errorf("%s: got %q", way, answer)
+		}
+	})
+	if told := s.explained(client.Object{"url": plainURL("/api/x")}); told["datascript_log"] != "api" {
+		t.Errorf("the explanation is %v", told)
+	}
+	s.eventually("what scripts log is recorded", func() error {
+		page, err := s.records("type=1&filter=co(datascript_log,BadBot)")
+		if err == nil && page.Count == 0 {
+			err = fmt.Errorf("the records are %v", page)
+		}
+		return err
+	})
+	s.change("vsdatascriptset", "steer", func(o client.Object) {
+		o["datascript"].(list)[0].(object)["script"] = "if avi.http.get_path() == '/x' then\n  avi.vs.nothing()\nend"
+	})
+	s.eventually("a fault is a 500, and its record says where it is", func() error {
+		if answer := s.ask(false, "shop.test", "/x"); !strings.HasSuffix(answer, " 500") {
+			return fmt.Errorf("got %q", answer)
+		}
+		page, err := s.records("type=1&filter=eq(request_state,script_failed)")
+		if err != nil || page.Count == 0 {
+			return fmt.Errorf("the records are %v, %v", page, err)
+		}
+		text := fmt.Sprint(page.Results[0])
+		if !strings.Contains(text, "steer HTTP_REQ:2: avi.vs.nothing does not exist") ||
+			!strings.Contains(text, "ADF_DATASCRIPT_EXECUTION_FAILED") {
+			return fmt.Errorf("the record is %s", text)
+		}
+		return nil
+	})
+}
