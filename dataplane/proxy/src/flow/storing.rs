@@ -28,7 +28,7 @@ pub(super) enum Stored {
     /// Nothing.
     No,
     /// It is stored, once all of it has come.
-    Fills(Filling),
+    Fills(Box<Filling>),
     /// A stored response still holds.
     Validated,
 }
@@ -78,13 +78,13 @@ pub(super) fn store<I: Io>(
         caching.give_up();
         return Stored::No;
     }
-    Stored::Fills(Filling::new(
+    Stored::Fills(Box::new(Filling::new(
         head,
         (terms, caching.epoch),
         asked,
         (least, most),
         (date, caching.lead.take(), cache.room()),
-    ))
+    )))
 }
 
 /// A stored response on the terms of a 304, and whether it may stay stored. If not, it answers once more.
