@@ -79,12 +79,22 @@ func decoded(t *testing.T, coding, body string) string {
 	return string(content)
 }
 
+// recordRequests has each request to the virtual service "web" leave a record.
+func (s *stage) recordRequests() {
+	s.Helper()
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["analytics_policy"] = client.Object{
+			"full_client_logs": client.Object{"enabled": true, "duration": 0, "throttle": 0}}
+	})
+}
+
 // The example of docs/content.md, as it stands there.
 func TestDocumentedCompressionShortensResponsesForClientsThatTakeIt(t *testing.T) {
 	more := make(chan struct{})
 	s := policyStage(t, client.Object{}, func(s *stage) {
 		s.change("pool", "web", func(o client.Object) { o["servers"] = serverList([]string{library(t, more)}) })
 	})
+	s.recordRequests()
 	var objects map[string]json.RawMessage
 	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[0]), &objects))
 	s.must(os.WriteFile(filepath.Join(s.dir, "compressing.json"), objects["applicationprofile"], 0o600))
@@ -185,10 +195,7 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 			o["servers"] = serverList([]string{server.Listener.Addr().String()})
 		})
 	})
-	s.change("virtualservice", "web", func(o client.Object) {
-		o["analytics_policy"] = client.Object{
-			"full_client_logs": client.Object{"enabled": true, "duration": 0, "throttle": 0}}
-	})
+	s.recordRequests()
 	var objects map[string]json.RawMessage
 	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[1]), &objects))
 	s.must(os.WriteFile(filepath.Join(s.dir, "caching.json"), objects["applicationprofile"], 0o600))
