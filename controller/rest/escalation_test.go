@@ -339,7 +339,7 @@ func TestARoleIsToldOfPermissionsThatOpenNothing(t *testing.T) {
 		t.Errorf("the warnings are %v", made["weir_warnings"])
 	}
 	all := admin.role("all", everyPrivilege("READ_ACCESS"))
-	if got := fmt.Sprint(all["weir_warnings"]); !strings.Contains(got, "PERMISSION_INTERNAL") ||
+	if got := fmt.Sprint(all["weir_warnings"]); !strings.Contains(got, "PERMISSION_NETWORK") ||
 		!strings.Contains(got, " more: has no effect") {
 		t.Errorf("the warnings are %s", got)
 	}

@@ -185,6 +185,10 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 			o["servers"] = serverList([]string{server.Listener.Addr().String()})
 		})
 	})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["analytics_policy"] = client.Object{
+			"full_client_logs": client.Object{"enabled": true, "duration": 0, "throttle": 0}}
+	})
 	var objects map[string]json.RawMessage
 	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[1]), &objects))
 	s.must(os.WriteFile(filepath.Join(s.dir, "caching.json"), objects["applicationprofile"], 0o600))

@@ -24,6 +24,7 @@ pub struct Asked {
     range: Option<Box<[u8]>>,
     if_range: Option<Box<[u8]>>,
     /// Its fields, as lines, for what responses vary by.
+    has_condition: bool,
     lines: Box<[u8]>,
 }
 
@@ -86,6 +87,10 @@ impl Asked {
             range: boxed(b"range").filter(|_| head.method == Method::Get),
             if_range: boxed(b"if-range"),
             lines: lines.into(),
+            // Also one that cannot be read here: its server may read it.
+            has_condition: ["if-none-match", "if-modified-since"]
+                .iter()
+                .any(|name| fields.find(name.as_bytes()).is_some()),
         })
     }
 
@@ -100,7 +105,7 @@ impl Asked {
 
     /// Whether its server is likely to send the whole, so that others may wait for it.
     pub fn asks_for_whole(&self) -> bool {
-        !self.head_only && self.range.is_none() && self.none_match.is_none() && self.modified_since.is_none()
+        !self.head_only && self.range.is_none() && !self.has_condition
     }
 
     /// The values of what a response varies by, in their order (§4.1).

@@ -24,6 +24,7 @@ pub(crate) struct OfResponse {
     pub private: bool,
     pub no_cache: bool,
     pub must_revalidate: bool,
+    pub proxy_revalidate: bool,
     pub public: bool,
     pub s_maxage_s: Option<u64>,
     pub max_age_s: Option<u64>,
@@ -63,7 +64,8 @@ impl OfResponse {
                 // With names of fields, too: these would have to be removed.
                 b"private" => all.private = true,
                 b"no-cache" => all.no_cache = true,
-                b"must-revalidate" | b"proxy-revalidate" => all.must_revalidate = true,
+                b"must-revalidate" => all.must_revalidate = true,
+                b"proxy-revalidate" => all.proxy_revalidate = true,
                 b"public" => all.public = true,
                 b"s-maxage" => all.s_maxage_s = Some(least(all.s_maxage_s, value)),
                 b"max-age" => all.max_age_s = Some(least(all.max_age_s, value)),

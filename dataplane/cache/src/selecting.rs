@@ -9,6 +9,11 @@ impl Selecting {
         Self(pairs.collect())
     }
 
+    /// The memory that it needs.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len() + value.len() + 48).sum()
+    }
+
     /// Whether a request selects the response. `value_of`: the value of a field of it.
     pub(crate) fn fits(&self, value_of: impl Fn(&[u8]) -> Vec<u8>) -> bool {
         self.0.iter().all(|(name, value)| value_of(name) == *value)

@@ -41,6 +41,11 @@ impl Key {
         Self { text, hash }
     }
 
+    /// The memory of its text.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// The same in all workers of a process.
     pub fn hash(&self) -> u64 {
         self.hash
@@ -73,8 +78,6 @@ struct Entry<T> {
     bytes: usize,
     count: u8,
     in_main: bool,
-    /// It was removed, and leaves its queue at the next turn.
-    is_gone: bool,
 }
 
 impl<T> Store<T> {
@@ -131,7 +134,7 @@ impl<T> Store<T> {
         }
         while self.bytes + bytes > self.most_bytes && self.evict() {}
         let in_main = self.is_ghost.contains(&key.hash);
-        let entry = Entry { key: key.clone(), object, bytes, count: 0, in_main, is_gone: false };
+        let entry = Entry { key: key.clone(), object, bytes, count: 0, in_main };
         let at = match self.free.pop() {
             Some(at) => {
                 self.entries[at as usize] = Some(entry);
@@ -168,15 +171,20 @@ impl<T> Store<T> {
     }
 
     fn entry(&self, at: u32) -> Option<&Entry<T>> {
-        self.entries.get(at as usize)?.as_ref().filter(|entry| !entry.is_gone)
+        self.entries.get(at as usize)?.as_ref()
     }
 
-    /// The entry keeps its place in its queue until its turn; its object goes when the last user does.
+    /// Takes an entry out; its object goes when the last user does.
     fn remove_at(&mut self, at: u32) {
-        let Some(Some(entry)) = self.entries.get_mut(at as usize) else { return };
-        if std::mem::replace(&mut entry.is_gone, true) {
-            return;
-        }
+        let Some(Some(entry)) = self.entries.get(at as usize) else { return };
+        let queue = if entry.in_main { &mut self.main } else { &mut self.small };
+        queue.retain(|other| *other != at);
+        self.forget_at(at);
+    }
+
+    /// The same with one that its queue does not have any more.
+    fn forget_at(&mut self, at: u32) {
+        let Some(Some(entry)) = self.entries.get(at as usize) else { return };
         let (bytes, in_main) = (entry.bytes, entry.in_main);
         self.bytes -= bytes;
         if !in_main {
@@ -188,9 +196,6 @@ impl<T> Store<T> {
                 self.by_key.remove(&entry.key);
             }
         }
-        // Objects may be large: it must not wait for its turn.
-        let queue = if in_main { &mut self.main } else { &mut self.small };
-        queue.retain(|other| *other != at);
         self.entries[at as usize] = None;
         self.free.push(at);
     }
@@ -212,7 +217,8 @@ impl<T> Store<T> {
                 self.main.rotate_left(1);
             } else {
                 let hash = entry.key.hash;
-                self.remove_at(at);
+                if from_small { &mut self.small } else { &mut self.main }.pop_front();
+                self.forget_at(at);
                 if from_small {
                     self.remember(hash);
                 }

@@ -39,7 +39,7 @@ impl Terms {
             age_s: age_s(fields, times),
             came_s: times.came.steady_s,
             always_validates: says.no_cache,
-            must_revalidate: says.must_revalidate || says.s_maxage_s.is_some(),
+            must_revalidate: says.must_revalidate || says.proxy_revalidate || says.s_maxage_s.is_some(),
         };
         let is_of_use = !terms.always_validates && terms.is_fresh(times.came.steady_s);
         (is_of_use || has_validator(fields)).then_some(terms)
@@ -76,9 +76,14 @@ fn age_s(fields: &Fields<'_>, times: Times) -> u64 {
     apparent.max(corrected)
 }
 
+/// Whether no other request selects the response: it varies by everything, or by what engines tell its server of the client.
 fn varies_by_all(fields: &Fields<'_>) -> bool {
     let vary = fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(b"vary"));
-    vary.flat_map(|field| field.value.split(|&byte| byte == b',')).any(|name| name.trim_ascii() == b"*")
+    vary.flat_map(|field| field.value.split(|&byte| byte == b',')).any(|name| {
+        let name = name.trim_ascii().to_ascii_lowercase();
+        let is_told = |prefix: &[u8]| name.starts_with(prefix);
+        name == b"*" || is_told(b"x-forwarded") || is_told(b"forwarded") || is_told(b"x-real-ip")
+    })
 }
 
 fn has_validator(fields: &Fields<'_>) -> bool {

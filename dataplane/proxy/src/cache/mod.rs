@@ -6,4 +6,5 @@
 pub(crate) mod flight;
 pub(crate) mod object;
 pub(crate) mod role;
+pub(crate) mod room;
 pub(crate) mod stored;

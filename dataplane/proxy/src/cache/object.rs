@@ -7,7 +7,10 @@ use weir_wire::head::{Field, Fields, Name, NameSet, ResponseHead};
 
 use crate::{
     buf::Buf,
-    cache::flight::{Landing, Lead},
+    cache::{
+        flight::{Landing, Lead},
+        room::Room,
+    },
 };
 
 /// Content is kept in pieces of this length; the last one may be shorter.
@@ -37,6 +40,7 @@ pub(crate) struct Filling {
     bytes: u64,
     most_bytes: u64,
     least_bytes: u64,
+    room: Room,
     /// Others wait for it.
     lead: Option<Lead>,
 }
@@ -66,7 +70,7 @@ impl Filling {
         (terms, epoch): (Terms, u32),
         asked: &Asked,
         (least_bytes, most_bytes): (u64, u64),
-        (date, lead): (&[u8], Option<Lead>),
+        (date, lead, room): (&[u8], Option<Lead>, Room),
     ) -> Self {
         let object = Object {
             status: head.status,
@@ -78,13 +82,13 @@ impl Filling {
             selecting: asked.selecting(&head.fields),
             epoch,
         };
-        Self { object, content: Vec::new(), bytes: 0, most_bytes, least_bytes, lead }
+        Self { object, content: Vec::new(), bytes: 0, most_bytes, least_bytes, room, lead }
     }
 
     /// Takes more of the content. `false`: it is too much.
     pub fn take(&mut self, mut piece: &[u8]) -> bool {
         self.bytes += piece.len() as u64;
-        if self.bytes > self.most_bytes {
+        if self.bytes > self.most_bytes || !self.room.take(piece.len() as u64) {
             self.land(Landing::NotStored);
             return false;
         }
@@ -107,7 +111,11 @@ impl Filling {
     pub fn finish(mut self) -> (Option<Object>, Option<Lead>) {
         let lead = self.lead.take();
         let Self { object, content, bytes, least_bytes, .. } = self;
-        let pieces = content.into_iter().map(Buf::from_vec).collect();
+        let fitting = |mut piece: Vec<u8>| {
+            piece.shrink_to_fit();
+            Buf::from_vec(piece)
+        };
+        let pieces = content.into_iter().map(fitting).collect();
         ((bytes >= least_bytes).then_some(Object { pieces, length: bytes, ..object }), lead)
     }
 
@@ -121,7 +129,7 @@ impl Filling {
 impl Object {
     /// The memory that it needs.
     pub fn bytes(&self) -> usize {
-        self.lines.len() + self.length as usize + BYTES_BESIDE
+        self.lines.len() + self.length as usize + self.selecting.bytes() + BYTES_BESIDE
     }
 
     /// The head of an answer, as HTTP/1 has it, with the age of the object. `more`: lines besides.

@@ -22,11 +22,24 @@ pub(crate) struct Caching {
     pub asked_at: Moment,
     /// What invalidations of it had been counted then.
     pub epoch: u32,
+    /// Until when it waits for others at most, once it has begun to.
+    pub waits_until: Option<Time>,
+    /// What it waited for was stored.
+    pub has_waited: bool,
     pub lead: Cell<Option<Lead>>,
     /// It asks its server whether this still holds.
     pub stale: Option<Rc<Object>>,
-    /// It does. Whether the server's connection serves on.
-    pub validated: Cell<Option<(Rc<Object>, bool)>>,
+    /// It does.
+    pub validated: Cell<Option<Validated>>,
+}
+
+/// A stored response that still holds.
+pub(crate) struct Validated {
+    pub object: Rc<Object>,
+    /// It stays stored: what its server says now allows that.
+    pub is_kept: bool,
+    /// The server's connection serves on.
+    pub server_goes_on: bool,
 }
 
 pub(crate) enum What {
@@ -53,6 +66,8 @@ impl Caching {
             stage: Stage::New,
             asked_at: Moment::default(),
             epoch: 0,
+            waits_until: None,
+            has_waited: false,
             lead: Cell::new(None),
             stale: None,
             validated: Cell::new(None),

@@ -14,6 +14,7 @@ use crate::{
         flight::{Flight, Landed, Landing, Lead},
         object::{Filling, Object},
         role::Caching,
+        room::Room,
     },
     exchange::table::ExchangeId,
 };
@@ -31,6 +32,8 @@ pub(crate) struct Cache {
     /// Flights that have come to their end.
     landed: Landed,
     unstored: RefCell<HashSet<Key>>,
+    /// Content on its way into the store.
+    filling_bytes: Rc<Cell<u64>>,
 }
 
 impl Cache {
@@ -40,6 +43,7 @@ impl Cache {
             flights: RefCell::new(HashMap::new()),
             landed: Landed::default(),
             unstored: RefCell::new(HashSet::new()),
+            filling_bytes: Rc::default(),
         }
     }
 
@@ -55,11 +59,18 @@ impl Cache {
         if self.store.borrow_mut().note(&asked.key) { most } else { most.min(AT_ONCE_BYTES) }
     }
 
+    /// Room for content on its way into the store: a quarter of what the store has.
+    pub fn room(&self) -> Room {
+        Room::of(&self.filling_bytes, self.store.borrow().most_bytes() as u64 / 4)
+    }
+
     pub fn put(&self, asked: &Asked, object: Rc<Object>) {
         self.unstored.borrow_mut().remove(&asked.key);
-        let bytes = object.bytes();
-        let (selecting, epoch) = (object.selecting.clone(), object.epoch);
-        let replaces = |other: &Rc<Object>| other.selecting == selecting || other.epoch != epoch;
+        // The store has the key twice.
+        let bytes = object.bytes() + 2 * asked.key.bytes();
+        let epoch = object.epoch;
+        // Of all forms that the request selects, the latest is the one to use (RFC 9111 §4.1).
+        let replaces = |other: &Rc<Object>| asked.is_selected_by(&other.selecting) || other.epoch != epoch;
         self.store.borrow_mut().put(asked.key.clone(), object, bytes, replaces);
     }
 

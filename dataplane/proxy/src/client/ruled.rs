@@ -127,6 +127,11 @@ impl<'p> Ruled<'p> {
 
     /// Has the response compressed, stored, or given from what is stored, where that is possible.
     pub fn look_at_content(&mut self, content: &'p Content, head: &RequestHead<'_>, client: &Client) {
+        // What rules send elsewhere, or edit, may be another resource than the one of the same name: it goes to a server.
+        let is_usual = self.edits.is_none()
+            && self.pool.is_none()
+            && self.server.is_none()
+            && matches!(self.within, Within::Service);
         let mut hides_accept_encoding = false;
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, client.peer.ip()));
@@ -135,18 +140,15 @@ impl<'p> Ruled<'p> {
                 self.edits.get_or_insert_default().also_remove(edit);
             }
         }
-        let edits = self.edits.as_ref();
-        let host = edits.and_then(Edits::host).or(head.host);
         // Scripts may keep something of a response from its client, and would not see a stored one.
         let cached = content.cached.as_ref().filter(|_| self.seen.is_none());
-        if let (Some(cached), Some(host)) = (cached, host) {
-            let scheme: &[u8] = if client.facts.is_tls() { b"https" } else { b"http" };
-            // Where a rule chooses the pool, the same path is another resource.
-            let pool = self.pool.as_ref().map_or(&b""[..], |pool| pool.uuid.as_bytes());
-            let within = [cached.tag.as_bytes(), pool, b" ", scheme].concat();
-            let target = edits.and_then(Edits::target).unwrap_or(head.path);
-            let key = || Key::of(&within, host, target);
+        if let (Some(cached), Some(host)) = (cached, head.host) {
+            let scheme = if client.facts.is_tls() { "https" } else { "http" };
+            // Ports may have pools of their own.
+            let within = format!("{} {} {scheme}", cached.tag, client.facts.listener().port());
+            let key = || Key::of(within.as_bytes(), host, head.path);
             self.caching = match head.method {
+                Method::Get | Method::Head if !is_usual => None,
                 Method::Get | Method::Head => weir_cache::Asked::of(&cached.profile, head, key, hides_accept_encoding)
                     .map(|asked| What::Asks(Box::new(asked))),
                 Method::Options | Method::Trace => None,

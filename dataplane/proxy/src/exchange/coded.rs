@@ -26,7 +26,7 @@ pub(crate) struct Coder {
     /// `None`: the content stays as it is.
     encoder: Option<Pooled>,
     /// It is stored, too, once all of it has come.
-    pub filling: Option<Filling>,
+    pub filling: Option<Box<Filling>>,
     /// The client gets chunks of HTTP/1.
     pub in_chunks: bool,
     /// What was encoded, and has not gone to the client.
@@ -48,7 +48,7 @@ impl Compressing {
 }
 
 impl Coder {
-    pub fn new(encoder: Option<Pooled>, in_chunks: bool, filling: Option<Filling>) -> Self {
+    pub fn new(encoder: Option<Pooled>, in_chunks: bool, filling: Option<Box<Filling>>) -> Self {
         Self { encoder, filling, in_chunks, out: None, taken_bytes: 0, sent_bytes: 0, trailers: None, is_listed: false }
     }
 

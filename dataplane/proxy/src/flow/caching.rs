@@ -1,6 +1,6 @@
 //! Requests that stored responses answer, and responses that are stored.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use weir_cache::{Fit, Given};
 use weir_telemetry::Happening;
@@ -13,7 +13,7 @@ use crate::{
     cache::{
         flight::Landing,
         object::{Object, Serving},
-        role::{Caching, PATIENCE, Stage, What, moment, steady_s},
+        role::{Caching, PATIENCE, Stage, Validated, What, moment, steady_s},
         stored::Joined,
     },
     core::Core,
@@ -68,11 +68,17 @@ impl Proxy {
         if !asked.asks_for_whole() {
             return Ok(Looked::Missed);
         }
-        match core.cache.join(id, &asked.key) {
+        // What was stored has to be validated for each request, or is of another form: there is nothing to wait for.
+        let waits_until = *caching.waits_until.get_or_insert(io.now() + PATIENCE);
+        let joined = match caching.has_waited || io.now() >= waits_until {
+            true => None,
+            false => core.cache.join(id, &asked.key),
+        };
+        match joined {
             Some(Joined::Follows) => {
                 caching.stage = Stage::Waits;
                 exchange.wait_for(Wait::Stored);
-                client.connection.line.expect(io, Some(PATIENCE));
+                client.connection.line.expect(io, Some(Duration::from_nanos(waits_until.nanos - io.now().nanos)));
                 return Ok(Looked::Taken);
             }
             Some(Joined::Leads(lead)) => caching.lead.set(Some(lead)),
@@ -113,6 +119,7 @@ impl Proxy {
                 };
                 // Those behind a leader that failed look again: one of them leads then.
                 caching.stage = if is_stored { Stage::New } else { Stage::Passes };
+                caching.has_waited = flight.landing.get() == Landing::Stored;
                 exchange.wait_for(Wait::Place);
                 client.await_answer(io, exchange);
                 self.choose_server(io, id, Error::NoServer);
@@ -227,15 +234,15 @@ impl Proxy {
     #[cold]
     pub(crate) fn serve_validated<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
         let Ok(mut parties) = self.parties(id) else { return false };
-        let Some((object, server_goes_on)) = parties.exchange.caching().and_then(|caching| caching.validated.take())
-        else {
+        let Some(validated) = parties.exchange.caching().and_then(|caching| caching.validated.take()) else {
             return false;
         };
+        let Validated { object, is_kept, server_goes_on } = validated;
         let released = parties.release_server(io, server_goes_on);
         let Parties { exchange, core, .. } = parties;
         let conn: Conn = exchange.client;
         if let Some(caching) = exchange.caching_mut() {
-            if let Some(asked) = caching.asked() {
+            if let Some(asked) = caching.asked().filter(|_| is_kept) {
                 core.cache.put(asked, object.clone());
             }
             if let Some(lead) = caching.lead.take() {

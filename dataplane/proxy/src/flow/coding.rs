@@ -76,7 +76,7 @@ impl Parties<'_> {
         if let Some(filling) = coder.filling.take()
             && let Some(caching) = exchange.caching()
         {
-            core.cache.finish(caching, filling);
+            core.cache.finish(caching, *filling);
         }
         Ok(())
     }

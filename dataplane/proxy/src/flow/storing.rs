@@ -12,7 +12,7 @@ use weir_wire::{
 use crate::{
     cache::{
         object::{Filling, Object},
-        role::{Stage, What, moment},
+        role::{Stage, Validated, What, moment},
         stored::Cache,
     },
     exchange::Exchange,
@@ -28,7 +28,7 @@ pub(super) enum Stored {
     /// Nothing.
     No,
     /// It is stored, once all of it has come.
-    Fills(Filling),
+    Fills(Box<Filling>),
     /// A stored response still holds.
     Validated,
 }
@@ -59,8 +59,9 @@ pub(super) fn store<I: Io>(
     let times = Times { asked: caching.asked_at, came: moment(io) };
     let date = if cached.profile.settings.date_field { date } else { b"" };
     if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
-        let object = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
-        caching.validated.set(Some((Rc::new(object), received.keep_alive)));
+        let (object, is_kept) = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
+        let server_goes_on = received.keep_alive;
+        caching.validated.set(Some(Validated { object: Rc::new(object), is_kept, server_goes_on }));
         return Stored::Validated;
     }
     let terms = Terms::of(&cached.profile, asked, head, times);
@@ -77,17 +78,23 @@ pub(super) fn store<I: Io>(
         caching.give_up();
         return Stored::No;
     }
-    Stored::Fills(Filling::new(head, (terms, caching.epoch), asked, (least, most), (date, caching.lead.take())))
+    Stored::Fills(Box::new(Filling::new(
+        head,
+        (terms, caching.epoch),
+        asked,
+        (least, most),
+        (date, caching.lead.take(), cache.room()),
+    )))
 }
 
-/// A stored response on the terms of a 304. If these do not let it be stored any longer, it answers once more.
+/// A stored response on the terms of a 304, and whether it may stay stored. If not, it answers once more.
 fn freshened(
     stale: &Object,
     (head, date): (&ResponseHead<'_>, &[u8]),
     (cached, asked): (&Cached, &Asked),
     times: Times,
     epoch: u32,
-) -> Object {
+) -> (Object, bool) {
     let mut updated = stale.freshened(head, date, stale.terms, epoch);
     let text = updated.head(Given::Whole, b"");
     let mut table = FieldTable::new();
@@ -98,5 +105,5 @@ fn freshened(
     let once =
         Terms { fresh_s: 0, age_s: 0, came_s: times.came.steady_s, always_validates: true, must_revalidate: true };
     updated.terms = terms.unwrap_or(once);
-    updated
+    (updated, terms.is_some())
 }
