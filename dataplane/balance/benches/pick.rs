@@ -75,5 +75,7 @@ fn report(what: &str, algorithm: Algorithm, ratios: u32) {
         let took = black_box(run(&mut now_ns));
         best = (best.0.min(took.0), best.1.min(took.1), best.2.min(took.2));
     }
-    println!("{what:32} pick {:6.1} ns, answer {:6.1} ns, end {:6.1} ns", best.0, best.1, best.2);
+    for (step, nanos) in [("pick", best.0), ("answer", best.1), ("end", best.2)] {
+        println!("{:40} {nanos:6.1} ns", format!("{what}: {step}"));
+    }
 }

@@ -1,4 +1,4 @@
-//! What a simple script costs. Run it in release mode, on an idle machine, with `--nocapture`.
+//! What a script costs for one event, in ns: to show it the request, and to run it. `cargo bench -p weir-script`
 
 use std::{sync::Arc, time::Instant};
 
@@ -35,16 +35,13 @@ fn nanos(source: &str) -> f64 {
     (0..5).map(|_| once()).fold(f64::MAX, f64::min)
 }
 
-#[test]
-fn simple_script_takes_at_most_a_microsecond() {
+fn main() {
     let simple = "if string.beginswith(avi.http.get_path(), '/api/') then avi.pool.select('api') end";
-    for (name, source, bar) in [
-        ("empty", "local a = 1", 1000.0),
-        ("path, beginswith, pool", simple, 1000.0),
-        ("header", "avi.http.add_header('X-A', avi.http.get_header('user-agent'))", 2000.0),
+    for (name, source) in [
+        ("empty", "local a = 1"),
+        ("path, beginswith, pool", simple),
+        ("header", "avi.http.add_header('X-A', avi.http.get_header('user-agent'))"),
     ] {
-        let nanos = nanos(source);
-        println!("{nanos:>6.0} ns {name}");
-        assert!(cfg!(debug_assertions) || nanos <= bar, "{name}: {nanos} ns");
+        println!("{name:32} {:8.1} ns", nanos(source));
     }
 }
