@@ -103,16 +103,16 @@ func TestWhoChangesAVirtualServiceIsToldWhereToSeeItApplied(t *testing.T) {
 
 func TestFieldsThatWeirOnlyKeepsCanBeSetAndWhoSetsThemIsTold(t *testing.T) {
 	object, err := composeObject(kindOf(t, "virtualservice"), "",
-		[]string{"web", "network_security_policy_ref=ours", "http_policies[0].index=1"})
-	if err != nil || object["network_security_policy_ref"] != "ours" {
+		[]string{"web", "waf_policy_ref=ours", "http_policies[0].index=1"})
+	if err != nil || object["waf_policy_ref"] != "ours" {
 		t.Errorf("composed %v, %v", object, err)
 	}
 	var answer client.Object
 	if err := json.Unmarshal([]byte(
-		`{"name":"web","weir_warnings":[{"field":"network_security_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
+		`{"name":"web","weir_warnings":[{"field":"waf_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"Warning: network_security_policy_ref: it is not served while this is set."}
+	want := []string{"Warning: waf_policy_ref: it is not served while this is set."}
 	if got := warned(answer); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

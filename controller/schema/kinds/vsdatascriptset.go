@@ -63,7 +63,7 @@ func init() {
 		Serving: schema.PartOfService,
 		Columns: []column.Column{column.Of("SCRIPTS", countOf("datascript"))},
 		Example: "  weir vsdatascriptset create steer pool_refs[0]=blue datascript[0].evt=" + ScriptRequest +
-			` datascript[0].script='if string.beginswith(avi.http.get_path(), "/blue") then avi.pool.select("blue") end'`,
+			` datascript[0].script="if string.beginswith(avi.http.get_path(), '/blue') then avi.pool.select('blue') end"`,
 		Kept: []schema.Rule{
 			schema.NoEffect("engines do not serve the functions of scripts that would use it, and these raise an error",
 				`geo_db_ref ip_reputation_db_ref pki_profile_refs protocol_parser_refs rate_limiters
