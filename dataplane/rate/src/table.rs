@@ -4,9 +4,12 @@
 //! least of its rate: mostly one that has nothing counted any more. A cell that refuses at the moment is never given away, so
 //! a flood of new keys frees nobody, whichever limit they belong to; if all four of a set refuse, a new key passes uncounted.
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, SeqCst},
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, SeqCst},
+    },
 };
 
 use zerocopy::FromZeros;
@@ -21,6 +24,8 @@ const WAYS: usize = 4;
 /// The tag of a cell that no key has.
 const NOBODY: u64 = 0;
 const SLACK_BITS: u64 = u16::MAX as u64;
+/// So many new keys of different sets can get their cells at once.
+const BRINGERS: usize = 64;
 
 #[derive(FromZeros, Debug)]
 #[repr(C)]
@@ -38,6 +43,8 @@ struct Set([Cell; WAYS]);
 #[derive(Debug)]
 pub struct Table {
     sets: Box<[Set]>,
+    /// Held while a new key gets a cell: two workers that bring one key at once would give it two. By the last bits of hashes.
+    bringing: [Mutex<()>; BRINGERS],
 }
 
 impl Table {
@@ -46,7 +53,7 @@ impl Table {
         debug_assert!(keys.is_power_of_two() && keys >= WAYS);
         // The system gives zeroed pages when they are first touched.
         let sets = <[Set]>::new_box_zeroed_with_elems(keys / WAYS).unwrap_or_default();
-        Self { sets }
+        Self { sets, bringing: [const { Mutex::new(()) }; BRINGERS] }
     }
 
     /// An event of a key comes.
@@ -64,7 +71,7 @@ impl Table {
         let hash = key.hash();
         let Some(set) = self.set(hash) else { return Ok(()) };
         let tag = tag_of(hash, rate);
-        let cell = set.find(tag).or_else(|| set.bring(tag, now));
+        let cell = set.find(tag).or_else(|| self.bring(set, (hash, tag), now));
         cell.map_or(Ok(()), |cell| rate.take(&cell.arrival, now))
     }
 
@@ -73,6 +80,14 @@ impl Table {
         let hash = key.hash();
         let cell = self.set(hash).and_then(|set| set.find(tag_of(hash, rate)));
         cell.map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
+    }
+
+    /// A cell for a key that had none a moment ago.
+    #[cold]
+    #[inline(never)]
+    fn bring<'t>(&self, set: &'t Set, (hash, tag): (u64, u64), now: u64) -> Option<&'t Cell> {
+        let _alone = self.bringing[hash as usize % BRINGERS].lock().unwrap_or_else(PoisonError::into_inner);
+        set.find(tag).or_else(|| set.bring(tag, now))
     }
 
     #[inline]
@@ -93,28 +108,14 @@ impl Set {
         self.0.iter().find(|cell| cell.tag.load(Acquire) == tag)
     }
 
-    /// Gives a new key a cell; `None`: all refuse at the moment.
-    ///
-    /// Two workers may bring one key at once. They choose the same cell unless the set changes meanwhile; then each looks again
-    /// after it has written its tag, and the later of the two cells is given up before anything is counted in it.
-    #[cold]
-    #[inline(never)]
+    /// Gives a new key a cell; `None`: all refuse at the moment. One worker at a time does this in a set.
     fn bring(&self, tag: u64, now: u64) -> Option<&Cell> {
-        // Each turn without success is another worker's success; a few are enough.
+        // A turn without success means that the cell was counted in meanwhile; a few are enough.
         for _ in 0..WAYS {
             let (at, before) = self.victim(now)?;
-            let cell = &self.0[at];
-            if !cell.pass_on(before, tag, now) {
-                match self.find(tag) {
-                    Some(brought) => return Some(brought),
-                    None => continue,
-                }
+            if self.0[at].pass_on(before, tag, now) {
+                return Some(&self.0[at]);
             }
-            let first = self.0.iter().find(|cell| cell.tag.load(SeqCst) == tag)?;
-            if !std::ptr::eq(first, cell) {
-                let _ = cell.tag.compare_exchange(tag, NOBODY, SeqCst, Relaxed);
-            }
-            return Some(first);
         }
         None
     }
