@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/controller/metrics/madeup"
+	"github.com/weir-lb/weir/lab"
 )
 
 // busy is how many cores processes use.
@@ -69,20 +70,12 @@ func (f *fleet) measureAll(ctx context.Context, profiles *profiler, times *fleet
 		return err
 	}
 	times.allMiB = float64(usage.RSSBytes) / (1 << 20)
-	if err := f.controller.Stop(); err != nil {
-		return err
-	}
-	begun := time.Now()
-	made, err := madeup.Replace(ctx, f.controller.HistoryDir(), historyOf, before, time.Now())
+	made, took, err := f.startWithHistory(ctx, f.controller, historyOf, before)
 	if err != nil {
-		return fmt.Errorf("the history cannot be made: %w", err)
-	}
-	f.Say("  made a history of %v in %.0f s", historyOf, time.Since(begun).Seconds())
-	begun = time.Now()
-	if err := f.controller.Restart(ctx); err != nil {
 		return err
 	}
-	times.startS = time.Since(begun).Seconds()
+	begun := time.Now().Add(-took)
+	times.startS = took.Seconds()
 	services, err := f.servicesAgo(ctx, historyOf-24*time.Hour)
 	if err != nil {
 		return err
@@ -93,6 +86,25 @@ func (f *fleet) measureAll(ctx context.Context, profiles *profiler, times *fleet
 			"questions about the past, which the controller opens beside that, after %.0f s: then it knew of %d services 6 days ago",
 		historyOf, made.Series, made.Samples/1_000_000, times.startS, time.Since(begun).Seconds(), services)
 	return nil
+}
+
+// startWithHistory starts a controller again, with a history of a span and of the series that have samples at a time.
+// took is how long the start took.
+func (r *run) startWithHistory(
+	ctx context.Context, controller *lab.Controller, span time.Duration, at time.Time,
+) (made madeup.Made, took time.Duration, err error) {
+	if err := controller.Stop(); err != nil {
+		return made, 0, err
+	}
+	begun := time.Now()
+	if made, err = madeup.Replace(ctx, controller.HistoryDir(), span, at, time.Now()); err != nil {
+		return made, 0, fmt.Errorf("the history cannot be made: %w", err)
+	}
+	r.Say("  made a history of %v in %.0f s: %d series, %d million samples", span, time.Since(begun).Seconds(),
+		made.Series, made.Samples/1_000_000)
+	begun = time.Now()
+	err = controller.Restart(ctx)
+	return made, time.Since(begun), err
 }
 
 // servicesAgo asks the history how many virtual services had requests some time ago, until it answers.

@@ -19,7 +19,6 @@ import (
 	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/controller/metrics/madeup"
 	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/lab"
 )
@@ -122,19 +121,9 @@ func measureSoak(ctx context.Context, r *run) (found findings.Finding, err error
 // fillHistory has the controller start again with as long a history as it keeps: otherwise the history would grow for a
 // year.
 func (s *stage) fillHistory(ctx context.Context) error {
-	before := time.Now().Add(-collection)
-	if err := s.controller.Stop(); err != nil {
-		return err
-	}
-	begun := time.Now()
 	keep := retention.Tiers[len(retention.Tiers)-1].Keep
-	made, err := madeup.Replace(ctx, s.controller.HistoryDir(), keep, before, time.Now())
-	if err != nil {
-		return fmt.Errorf("the history cannot be made: %w", err)
-	}
-	s.Say("  made a history of %d series with %d million samples in %.0f s", made.Series, made.Samples/1_000_000,
-		time.Since(begun).Seconds())
-	return s.controller.Restart(ctx)
+	_, _, err := s.startWithHistory(ctx, s.controller, keep, time.Now().Add(-collection))
+	return err
 }
 
 func endOf(load *lab.RunningLoad) error {

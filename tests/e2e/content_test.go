@@ -88,18 +88,14 @@ func (s *stage) recordRequests() {
 	})
 }
 
-// The example of docs/content.md, as it stands there.
-func TestDocumentedCompressionShortensResponsesForClientsThatTakeIt(t *testing.T) {
-	more := make(chan struct{})
-	s := policyStage(t, client.Object{}, func(s *stage) {
-		s.change("pool", "web", func(o client.Object) { o["servers"] = serverList([]string{library(t, more)}) })
-	})
-	s.recordRequests()
+// follow does what an example of docs/content.md says, whose profile stands in a file of this name.
+func (s *stage) follow(at int, file string) {
+	s.Helper()
 	var objects map[string]json.RawMessage
-	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[0]), &objects))
-	s.must(os.WriteFile(filepath.Join(s.dir, "compressing.json"), objects["applicationprofile"], 0o600))
+	s.must(json.Unmarshal([]byte(blocks(s.T, "content.md", "json")[at]), &objects))
+	s.must(os.WriteFile(filepath.Join(s.dir, file), objects["applicationprofile"], 0o600))
 	run := s.commands()
-	for line := range strings.Lines(blocks(t, "content.md", "")[0]) {
+	for line := range strings.Lines(blocks(s.T, "content.md", "")[at]) {
 		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
 		for i, word := range words {
 			if strings.HasSuffix(word, ".json") {
@@ -107,9 +103,19 @@ func TestDocumentedCompressionShortensResponsesForClientsThatTakeIt(t *testing.T
 			}
 		}
 		if out := run(words[1:]...); strings.Contains(strings.ToLower(out), "warning") {
-			t.Errorf("%s says %s", line, out)
+			s.Errorf("%s says %s", line, out)
 		}
 	}
+}
+
+// The example of docs/content.md, as it stands there.
+func TestDocumentedCompressionShortensResponsesForClientsThatTakeIt(t *testing.T) {
+	more := make(chan struct{})
+	s := policyStage(t, client.Object{}, func(s *stage) {
+		s.change("pool", "web", func(o client.Object) { o["servers"] = serverList([]string{library(t, more)}) })
+	})
+	s.recordRequests()
+	s.follow(0, "compressing.json")
 	s.eventually("responses are compressed", func() error {
 		head, _ := readAnswer(t, s.ask(false, "shop.test", "/bytes/5000", "-i", "-H", "Accept-Encoding: gzip"))
 		if !strings.Contains(head, "content-encoding: gzip") {
@@ -196,21 +202,7 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 		})
 	})
 	s.recordRequests()
-	var objects map[string]json.RawMessage
-	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[1]), &objects))
-	s.must(os.WriteFile(filepath.Join(s.dir, "caching.json"), objects["applicationprofile"], 0o600))
-	run := s.commands()
-	for line := range strings.Lines(blocks(t, "content.md", "")[1]) {
-		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
-		for i, word := range words {
-			if strings.HasSuffix(word, ".json") {
-				words[i] = filepath.Join(s.dir, word)
-			}
-		}
-		if out := run(words[1:]...); strings.Contains(strings.ToLower(out), "warning") {
-			t.Errorf("%s says %s", line, out)
-		}
-	}
+	s.follow(1, "caching.json")
 	s.eventually("responses are stored in each worker", func() error {
 		for range 20 {
 			if head, _ := readAnswer(t, s.ask(false, "shop.test", "/a", "-i")); !strings.Contains(
