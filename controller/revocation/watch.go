@@ -2,10 +2,10 @@
 // about the certificates of virtual services, which engines staple to their handshakes (RFC 6066 §8), and lists of
 // revoked certificates for PKI profiles.
 //
-// ocsp.go and list.go verify what was fetched, fetch.go does the I/O, watch.go says when, records.go puts what is
-// stored into objects. The store has what was fetched beside the objects, so that it survives restarts, and Plans
-// follow from it as from objects. Only the leader fetches. What cannot be verified, or is older than what is stored, is
-// never stored.
+// ocsp.go (with statement.go) and list.go verify what was fetched, fetch.go does the I/O, watch.go says when, tries.go
+// how many at once, records.go puts what is stored into objects. The store has what was fetched beside the objects, so
+// that it survives restarts, and Plans follow from it as from objects. Only the leader fetches. What cannot be
+// verified, or is older than what is stored, is never stored.
 package revocation
 
 import (
@@ -17,8 +17,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/weir-lb/weir/backoff"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
@@ -27,16 +25,14 @@ import (
 )
 
 const (
-	// atOnce is how many servers are asked at the same time. The others wait.
-	atOnce = 4
-	// settles is the time between a change and the round that looks at it.
+	// settles is the time between a change and the look at what is wanted after it.
 	settles = 200 * time.Millisecond
 	// refreshMin is the shortest time between a success and the next fetch.
 	refreshMin = time.Minute
 	// firstRetry is the wait after a failure. It doubles up to retryMost, or failed_ocsp_jobs_retry_interval.
 	firstRetry = 10 * time.Second
 	retryMost  = time.Hour
-	// tryMost is how long one try may take, with all of its servers: the others wait for it.
+	// tryMost is how long one try may take, with all of its servers.
 	tryMost = time.Minute
 )
 
@@ -53,24 +49,28 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// Watch fetches what is due, again and again.
+// Watch fetches what is due, again and again. Its fields belong to the goroutine of Run. Tries run beside it, and tell
+// it when they end.
 type Watch struct {
 	config Config
 	fetch  fetcher
 	jobs   map[string]*job
-	asked  map[*model.Certificate]question // those of the last round
+	tries  tries
+	asked  map[*model.Certificate]question // those of the last look
 }
 
 // New starts nothing; Run does.
 func New(config Config) *Watch {
-	return &Watch{config: config, fetch: fetcher{config.Dialer}, jobs: map[string]*job{}}
+	return &Watch{config: config, fetch: fetcher{config.Dialer}, jobs: map[string]*job{}, tries: newTries()}
 }
 
 // job is one thing that is fetched again and again.
 type job struct {
 	due    time.Time
 	wait   backoff.Backoff
-	failed bool // the last try
+	failed bool   // the last try
+	place  string // what it is about: two tries never write to the same place at once
+	server string // that it asks first
 	// do fetches, and stores what it got. It returns when it is due again.
 	do     func(ctx context.Context, now time.Time) (due time.Time, err error)
 	entry  events.Entry // about the object
@@ -79,9 +79,13 @@ type job struct {
 	what   string // "the OCSP answer"
 }
 
-// Run goes on until ctx or the store ends.
+// Run goes on until ctx or the store ends, and until the last try has ended.
 func (w *Watch) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer w.tries.wait()
+	defer cancel()
 	views := w.config.Objects.Changes(ctx)
+	look := time.Time{} // when to look at the newest view; zero: it is known
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	for {
@@ -90,27 +94,42 @@ func (w *Watch) Run(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-			alarm.Reset(settles) // a change seldom comes alone
-			continue
+			if look.IsZero() {
+				look = w.config.Now().Add(settles) // a change seldom comes alone
+			}
+		case ended := <-w.tries.ended:
+			w.finish(ctx, ended)
 		case <-alarm.C:
 		}
-		next, err := w.round(ctx)
-		if err != nil {
-			return err
+		if now := w.config.Now(); !look.IsZero() && !now.Before(look) {
+			if err := w.look(ctx); err != nil {
+				return err
+			}
+			look = time.Time{}
 		}
-		alarm.Reset(max(next.Sub(w.config.Now()), settles))
+		next := w.start(ctx)
+		if !look.IsZero() && look.Before(next) {
+			next = look
+		}
+		alarm.Reset(next.Sub(w.config.Now()))
 	}
 }
 
-// round does what is due, and returns when the next thing is.
-func (w *Watch) round(ctx context.Context) (next time.Time, err error) {
+// look finds out what is wanted now. It keeps what is known of jobs that are still wanted.
+func (w *Watch) look(ctx context.Context) error {
 	view := w.config.Objects.View()
 	objects, err := w.config.Model(view)
 	if err != nil {
-		return next, err
+		return err
 	}
-	now := w.config.Now()
-	wanted := w.wanted(view, objects)
+	w.want(w.wanted(view, objects))
+	if err := w.forget(ctx, view, objects); err != nil {
+		w.config.Log.Error("answers and lists that nobody needs cannot be removed", "reason", err)
+	}
+	return nil
+}
+
+func (w *Watch) want(wanted map[string]*job) {
 	jobs := map[string]*job{}
 	for key, fresh := range wanted {
 		if kept := w.jobs[key]; kept != nil {
@@ -119,42 +138,55 @@ func (w *Watch) round(ctx context.Context) (next time.Time, err error) {
 		}
 		jobs[key] = fresh
 	}
+	for key, job := range w.jobs {
+		if jobs[key] == nil {
+			w.tries.stop(job)
+		}
+	}
 	w.jobs = jobs
-	if err := w.forget(ctx, view, objects); err != nil {
-		w.config.Log.Error("answers and lists that nobody needs cannot be removed", "reason", err)
-	}
-	group := errgroup.Group{}
-	group.SetLimit(atOnce)
-	for _, job := range jobs {
-		if !job.due.After(now) {
-			group.Go(func() error { w.try(ctx, job); return nil })
-		}
-	}
-	_ = group.Wait() // nobody returns an error
-	next = w.config.Now().Add(time.Hour)
-	for _, job := range jobs {
-		if job.due.Before(next) {
-			next = job.due
-		}
-	}
-	return next, nil
 }
 
-func (w *Watch) try(ctx context.Context, job *job) {
+// start begins the tries that are due, those that wait longest first, and returns when the next ones are. What is due
+// and finds no room is not counted: it begins when another try ends.
+func (w *Watch) start(ctx context.Context) (next time.Time) {
 	now := w.config.Now()
-	limited, cancel := context.WithTimeout(ctx, tryMost)
-	defer cancel()
-	due, err := job.do(limited, now)
+	next = now.Add(time.Hour)
+	var due []*job
+	for _, job := range w.jobs {
+		switch {
+		case w.tries.runs(job):
+		case job.due.After(now):
+			if job.due.Before(next) {
+				next = job.due
+			}
+		default:
+			due = append(due, job)
+		}
+	}
+	if ctx.Err() != nil {
+		return next
+	}
+	slices.SortFunc(due, func(a, b *job) int { return a.due.Compare(b.due) })
+	for _, job := range due {
+		w.tries.begin(ctx, job, now)
+	}
+	return next
+}
+
+// finish notes how a try has ended.
+func (w *Watch) finish(ctx context.Context, ended ended) {
+	job, err := ended.job, ended.err
+	stopped := w.tries.end(job)
 	switch {
-	case ctx.Err() != nil:
+	case stopped || ctx.Err() != nil:
 		return
 	case err != nil:
-		job.due = now.Add(job.wait.Next())
+		job.due = w.config.Now().Add(job.wait.Next())
 		if !job.failed {
 			job.tell(w.config.Events, job.failID, fmt.Sprintf("%s cannot be fetched: %v", job.what, err))
 		}
 	default:
-		job.due = due
+		job.due = ended.due
 		job.wait.Reset()
 		if job.failed {
 			job.tell(w.config.Events, job.wellID, fmt.Sprintf("%s was fetched again", job.what))
@@ -236,6 +268,7 @@ func inOrder[T any](found map[string]T) (all []T) {
 func (w *Watch) asking(q question, known *Answer) *job {
 	retry := time.Duration(q.config.RetryIntervalS) * time.Second
 	job := &job{
+		place: AnswerKind + " " + q.uuid, server: firstServer(q.responders()),
 		entry: events.Entry{Kind: "SSLKEYANDCERTIFICATE", UUID: q.uuid, Name: q.name, Tenant: q.tenant},
 		wait:  backoff.Backoff{First: min(firstRetry, retry), Most: retry}, what: "the OCSP answer",
 		failID: "SSL_OCSP_FAILED", wellID: "SSL_OCSP_WORKS",
@@ -298,6 +331,7 @@ func (w *Watch) ask(ctx context.Context, q question, known *Answer, now time.Tim
 // listing is the job of a list.
 func (w *Watch) listing(s source, known *List) *job {
 	job := &job{
+		place: ListKind + " " + s.uuid + " " + s.url, server: firstServer([]string{s.url}),
 		entry:  events.Entry{Kind: "PKIPROFILE", UUID: s.uuid, Name: s.name, Tenant: s.tenant},
 		wait:   backoff.Backoff{First: firstRetry, Most: min(s.interval, retryMost)},
 		what:   "the list of revoked certificates of " + s.url,

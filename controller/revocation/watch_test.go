@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/pki"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/store"
 )
@@ -45,6 +48,12 @@ func newStage(m *model.Model) *stage {
 		},
 	})
 	return s
+}
+
+// try runs a try of a job to its end.
+func (s *stage) try(ctx context.Context, job *job) {
+	s.tries.begin(ctx, job, s.now)
+	s.finish(ctx, <-s.tries.ended)
 }
 
 func (s *stage) events() (ids []string) {
@@ -110,6 +119,58 @@ func TestFailuresAreToldOnceAndRetriedUntilAnAnswerComes(t *testing.T) {
 	want := []string{"SSL_OCSP_FAILED", "SSL_OCSP_WORKS", "SSL_OCSP_NOT_GOOD"}
 	if got := s.events(); !slices.Equal(got, want) || read[Answer](s.saved).Status != kinds.OCSPRevoked {
 		t.Errorf("events %v, saved %v", got, s.saved)
+	}
+}
+
+// TestServerThatKeepsUsWaitingDelaysNoOther adds a certificate while a responder keeps the controller waiting. The
+// responder of the certificate is asked before the other one answers, and before the controller gives that one up.
+func TestServerThatKeepsUsWaitingDelaysNoOther(t *testing.T) {
+	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
+		Sealer: func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer objects.Close()
+	ca := newAuthority(t, "CA")
+	slowAsked, quickAsked, slowEnded := make(chan bool, 1), make(chan bool, 1), make(chan bool, 1)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body) // only then the server sees that the client has gone
+		slowAsked <- true
+		select {
+		case <-quickAsked:
+			slowEnded <- true
+		case <-r.Context().Done():
+			slowEnded <- false
+		}
+	}))
+	defer slow.Close()
+	quick := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { quickAsked <- true }))
+	defer quick.Close()
+	s := newStage(stapling(t, ca, slow.URL))
+	var now atomic.Pointer[model.Model]
+	now.Store(s.model)
+	s.config.Objects, s.config.Now = objects, time.Now
+	s.config.Model = func(*store.View) (*model.Model, error) { return now.Load(), nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	<-slowAsked
+	both := stapling(t, ca, quick.URL)
+	both.VirtualServices[0].Certificates[0].UUID = "d"
+	both.VirtualServices = append(both.VirtualServices, s.model.VirtualServices...)
+	now.Store(both)
+	if err := objects.Update(t.Context(), func(tx *store.Tx) error {
+		tx.Put(&store.Record{Kind: "pool", UUID: "p", Name: "p", Object: schema.Object{}})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !<-slowEnded {
+		t.Error("the controller gave up the slow responder before it asked the other one")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
