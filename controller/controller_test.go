@@ -54,21 +54,31 @@ func start(t *testing.T, dir string) *house {
 // startWith starts a controller with a cloud that starts engines.
 func startWith(t *testing.T, dir string, engines cloud.Cloud) *house {
 	t.Helper()
-	house, url := boot(t, dir, engines)
+	return startAs(t, dir, func(config *Config) { config.Engines = engines })
+}
+
+// startAs starts a controller with another configuration than the usual one.
+func startAs(t *testing.T, dir string, change func(*Config)) *house {
+	t.Helper()
+	house, url := boot(t, dir, change)
 	house.login(url)
 	return house
 }
 
-func boot(t *testing.T, dir string, engines cloud.Cloud) (started *house, url string) {
+func boot(t *testing.T, dir string, change func(*Config)) (started *house, url string) {
 	t.Helper()
+	config := Config{
+		DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&config)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	reader, out := io.Pipe()
+	config.Out = out
 	ended := make(chan error, 1)
 	go func() {
-		err := Run(ctx, Config{
-			DataDir: dir, Listen: "127.0.0.1:0", EngineListen: "127.0.0.1:0", Engines: engines, Out: out,
-			Log: slog.New(slog.DiscardHandler),
-		})
+		err := Run(ctx, config)
 		out.CloseWithError(err)
 		ended <- err
 	}()

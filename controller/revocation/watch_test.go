@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -236,10 +238,8 @@ func TestListIsAskedForByItsTagAndAnOldOneIsRefused(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentWhereTheControllerMayNot(t *testing.T) {
-	elsewhere := httptest.NewServer(http.NotFoundHandler())
-	defer elsewhere.Close()
-	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
+func TestRedirectsAreNotFollowedAndOnlyHTTPIsSpoken(t *testing.T) {
+	redirecting := httptest.NewServer(http.RedirectHandler("http://elsewhere.test/", http.StatusFound))
 	defer redirecting.Close()
 	fetch := fetcher{&net.Dialer{}}
 	_, _, _, err := fetch.get(t.Context(), redirecting.URL, "")
@@ -249,5 +249,24 @@ func TestNothingIsSentWhereTheControllerMayNot(t *testing.T) {
 	_, _, _, err = fetch.get(t.Context(), "file:///etc/passwd", "")
 	if err == nil || !strings.Contains(err.Error(), "no URL of HTTP") {
 		t.Error(err)
+	}
+}
+
+func TestNothingIsSentWhereTheControllerMayNot(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	forbidden := errors.New("the controller may not connect there")
+	fetch := New(Config{Dialer: &net.Dialer{Control: func(string, string, syscall.RawConn) error {
+		return forbidden
+	}}}).fetch
+	if _, err := fetch.ask(t.Context(), server.URL, nil, time.Minute); !errors.Is(err, forbidden) {
+		t.Error(err)
+	}
+	if _, _, _, err := fetch.get(t.Context(), server.URL, ""); !errors.Is(err, forbidden) {
+		t.Error(err)
+	}
+	if asked.Load() > 0 {
+		t.Errorf("%d requests were sent", asked.Load())
 	}
 }
