@@ -34,6 +34,10 @@ func (c *call) refuse(err error) {
 		c.api.log.Error("request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 		text = "The controller failed to answer; its log says why"
 	}
+	if errors.Is(err, store.ErrBusy) {
+		c.api.log.Warn("request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+		c.w.Header().Set("Retry-After", "5")
+	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		text = fmt.Sprintf("The body is larger than %d MiB", large.Limit>>20)
 	}
@@ -120,6 +124,7 @@ var sentinels = []struct {
 	{admit.ErrStale, http.StatusPreconditionFailed},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{store.ErrDiskFull, http.StatusInsufficientStorage},
+	{store.ErrBusy, http.StatusServiceUnavailable},
 	{errStops, http.StatusServiceUnavailable},
 	{store.ErrClosed, http.StatusServiceUnavailable},
 	{series.ErrOpening, http.StatusServiceUnavailable},

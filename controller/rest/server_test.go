@@ -14,6 +14,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -294,6 +295,7 @@ func TestEachCauseHasItsStatus(t *testing.T) {
 	for cause, status := range map[error]int{
 		store.ErrDiskFull:        http.StatusInsufficientStorage,
 		store.ErrClosed:          http.StatusServiceUnavailable,
+		store.ErrBusy:            http.StatusServiceUnavailable,
 		store.ErrTooLarge:        http.StatusRequestEntityTooLarge,
 		context.DeadlineExceeded: http.StatusServiceUnavailable,
 		admit.ErrBusy:            http.StatusServiceUnavailable,
@@ -301,6 +303,24 @@ func TestEachCauseHasItsStatus(t *testing.T) {
 	} {
 		if got := statusOf(errors.Join(errors.New("while writing"), cause)); got != status {
 			t.Errorf("%v is %d, want %d", cause, got, status)
+		}
+	}
+}
+
+func TestWriteForWhichTheDatabaseHasNoTimeIsA503ThatSaysWhenToTryAgain(t *testing.T) {
+	h := newHouse(t)
+	var log bytes.Buffer
+	h.api.log = slog.New(slog.NewTextHandler(&log, nil))
+	answer := httptest.NewRecorder()
+	c := &call{api: h.api, w: answer, r: httptest.NewRequest("POST", "/api/pool", nil)}
+	late := errors.New("etcdserver: request timed out")
+	c.refuse(fmt.Errorf("%w: %w", fmt.Errorf("%w: %w", store.ErrBusy, late), store.ErrUncertain))
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "5" {
+		t.Errorf("%d, %v", answer.Code, answer.Header())
+	}
+	for _, want := range []string{"too busy", "request timed out", "may or may not be stored"} {
+		if !strings.Contains(answer.Body.String(), want) || !strings.Contains(log.String(), want) {
+			t.Errorf("%q is missing in %s, or in the log %s", want, answer.Body, log.String())
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (s *Store) caughtUp(ctx context.Context, revision int64) error {
 		case <-s.done:
 			return ErrClosed
 		case <-ctx.Done():
-			return ctx.Err()
+			return s.explain(ctx.Err())
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // settleTimeout bounds a commit on a disk that hangs.
@@ -49,7 +51,7 @@ func (tx *Tx) apply(c change) {
 // Update runs decide on the newest view and commits its writes, all or none. They are on disk when Update returns. If
 // another process has written in between, decide runs again on the new view, so it must have no effect but on tx.
 // Update returns after View shows the change. It returns an error of decide unchanged, and writes nothing then. Other
-// errors: ErrTooLarge, ErrDiskFull, ErrClosed, or those of etcd, with ErrUncertain if the change may be stored.
+// errors: ErrTooLarge, ErrDiskFull, ErrBusy, ErrClosed, or those of etcd, with ErrUncertain if the change may be stored.
 //
 // Updates that arrive while another one is written wait. They are then written together: each decides on the writes of
 // the one before. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error to
@@ -183,7 +185,8 @@ func (s *Store) settle(ctx context.Context, base int64, changes []change) (won b
 
 // uncertain adds that the change may be stored. It returns an answer with which etcd refuses the change as it is.
 func uncertain(err error) error {
-	if err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrDiskFull) {
+	if err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrDiskFull) ||
+		errors.Is(err, rpctypes.ErrTooManyRequests) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, ErrUncertain)
@@ -259,9 +262,24 @@ func (s *Store) explain(err error) error {
 		return fmt.Errorf(
 			"%w: the database has reached its quota; restart the controller, which makes room, and delete objects",
 			ErrDiskFull)
+	case isBusy(err):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	default:
 		return fmt.Errorf("the database failed: %w", err)
 	}
+}
+
+// isBusy tells whether etcd would answer if it had time: what it waits for takes too long, the raft of its only member
+// was late and has no leader for a moment, or too many requests wait to be applied.
+func isBusy(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpctypes.ErrTooManyRequests) {
+		return true
+	}
+	if answer, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+		return answer.Code() == codes.Unavailable || answer.Code() == codes.DeadlineExceeded
+	}
+	answer := status.Code(err) // the client of etcd does not know all answers of its server
+	return answer == codes.Unavailable || answer == codes.DeadlineExceeded
 }
 
 func (s *Store) ended() bool {
