@@ -570,8 +570,8 @@ impl<'p> Context<'p> {
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
             None => edits.write_response(out, |out| http.write_response(head, facts, reply, out)),
-            Some(_) => {
-                let mut coded = Coded::new(out, coding);
+            Some(treatment) => {
+                let mut coded = Coded::new(out, treatment.form());
                 edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
                 coded.end();
             }
