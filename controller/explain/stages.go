@@ -131,16 +131,16 @@ func rules(said *dataplanev1.Explanation) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// servers says how many servers of the pool take requests, and why the others do not.
+// servers says how many servers of the pool take requests, why the others do not, and which ones get less than they will.
 func (t *teller) servers() string {
 	said := t.engine.said
 	takes := 0
-	var others []string
+	var others, ramping []string
 	for _, standing := range said.GetServers() {
 		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE {
 			takes++
 			if share := standing.GetSharePercent(); share > 0 && share < 100 {
-				others = append(others, fmt.Sprintf("%s gets %d %% of its share, because it has come up lately",
+				ramping = append(ramping, fmt.Sprintf("%s gets %d %% of its share, because it has come up lately",
 					standing.GetServerId(), share))
 			}
 			continue
@@ -157,8 +157,8 @@ func (t *teller) servers() string {
 		of = fmt.Sprintf("the first %d of %s", listed, of)
 	}
 	text := fmt.Sprintf("%d of %s take requests", takes, of)
-	if len(others) > 0 {
-		text += ": " + listed(others)
+	if told := append(others, ramping...); len(told) > 0 {
+		text += ": " + listed(told)
 	}
 	return text + "."
 }

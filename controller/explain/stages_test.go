@@ -28,7 +28,7 @@ func TestEachEngineTellsASentenceForEachStage(t *testing.T) {
 		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web; its child vs-gone, chosen by host and path, gets the request.
 engine: Worker 0 of the engine one answers, by revision 11 of its configuration, the newest.
 pool: The pool is web-pool: least connections as worker 0 of 2 sees it.
-servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled.
+servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled, 10.0.0.2:80 gets 40 % of its share, because it has come up lately.
 server: The server would be 10.0.0.2:80, because the cookie names it.
 connection: The client would be asked to connect to another engine afterwards.`: {
 			Revision: 11, Workers: 2, VirtualServiceUuid: "vs-1", ChildUuid: "vs-gone",
@@ -37,7 +37,7 @@ connection: The client would be asked to connect to another engine afterwards.`:
 			ServerId:  "10.0.0.2:80", Picked: dataplanev1.Picked_PICKED_BY_PERSISTENCE, ServersTotal: 9,
 			Servers: []*dataplanev1.Standing{
 				{ServerId: "10.0.0.1:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_DOWN},
-				{ServerId: "10.0.0.2:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE},
+				{ServerId: "10.0.0.2:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE, SharePercent: 40},
 				{ServerId: "10.0.0.3:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_DISABLED}}},
 		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
 engine: Worker 0 of the engine one answers, by revision 3 of its configuration, the newest.

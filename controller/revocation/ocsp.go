@@ -87,35 +87,57 @@ func (q question) request() ([]byte, error) {
 // read verifies what a responder has sent: it must be about the certificate, signed by its issuer or for it, and valid
 // now. known is the answer before; an older one than that is refused, because it could hide a revocation.
 func (q question) read(body []byte, from string, known *Answer, now time.Time) (*Answer, error) {
-	got, err := ocsp.ParseResponseForCert(body, q.leaf, q.issuer)
+	got, err := ocsp.ParseResponseForCert(body, q.leaf, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the answer cannot be used: %w", err)
 	}
-	// The library checks who signed the certificate of a delegate, and leaves its validity and purpose to us.
-	if delegate := got.Certificate; delegate != nil && !bytes.Equal(delegate.Raw, q.issuer.Raw) {
-		if now.Before(delegate.NotBefore) || now.After(delegate.NotAfter) {
-			return nil, fmt.Errorf("the certificate of the responder is not valid now")
-		}
-		if !slices.Contains(delegate.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning) {
-			return nil, fmt.Errorf("the certificate of the responder is not for signing answers")
-		}
+	if err := q.mayAnswer(got, now); err != nil {
+		return nil, err
+	}
+	said, err := statementAbout(got, q.leaf, q.issuer)
+	if err != nil {
+		return nil, fmt.Errorf("the answer cannot be used: %w", err)
 	}
 	switch {
-	case got.ThisUpdate.After(now.Add(clockSkew)):
-		return nil, fmt.Errorf("the answer is of the future: %s", got.ThisUpdate.UTC().Format(time.RFC3339))
-	case got.NextUpdate.IsZero():
+	case said.ThisUpdate.After(now.Add(clockSkew)):
+		return nil, fmt.Errorf("the answer is of the future: %s", said.ThisUpdate.UTC().Format(time.RFC3339))
+	case said.NextUpdate.IsZero():
 		return nil, fmt.Errorf("the answer does not say until when it is valid")
-	case !now.Before(got.NextUpdate):
-		return nil, fmt.Errorf("the answer was valid until %s", got.NextUpdate.UTC().Format(time.RFC3339))
-	case known != nil && known.Leaf == q.fingerprint() && got.ThisUpdate.Before(known.ThisUpdate):
+	case !now.Before(said.NextUpdate): // clients would refuse it, so that the clock of the authority does not matter
+		return nil, fmt.Errorf("the answer was valid until %s", said.NextUpdate.UTC().Format(time.RFC3339))
+	case known != nil && known.Leaf == q.fingerprint() && said.ThisUpdate.Before(known.ThisUpdate):
 		return nil, fmt.Errorf("the answer is older than the one before it")
 	}
-	answer := &Answer{UUID: q.uuid, Leaf: q.fingerprint(), DER: body, URL: from, Status: statuses[got.Status],
-		ThisUpdate: got.ThisUpdate.UTC(), NextUpdate: got.NextUpdate.UTC(), Fetched: now.UTC()}
-	if got.Status == ocsp.Revoked {
-		answer.RevokedAt, answer.Reason = got.RevokedAt.UTC(), got.RevocationReason
+	answer := &Answer{UUID: q.uuid, Leaf: q.fingerprint(), DER: body, URL: from, Status: statuses[said.status()],
+		ThisUpdate: said.ThisUpdate.UTC(), NextUpdate: said.NextUpdate.UTC(), Fetched: now.UTC()}
+	if said.status() == ocsp.Revoked {
+		answer.RevokedAt, answer.Reason = said.Revoked.At.UTC(), int(said.Revoked.Reason)
 	}
 	return answer, nil
+}
+
+// mayAnswer refuses an answer that neither the issuer has signed nor a certificate that the issuer has made for that
+// (RFC 6960 §4.2.2.2). The library has checked that the certificate in the answer, if there is one, has signed it.
+func (q question) mayAnswer(got *ocsp.Response, now time.Time) error {
+	delegate := got.Certificate
+	if delegate == nil || bytes.Equal(delegate.Raw, q.issuer.Raw) {
+		if err := got.CheckSignatureFrom(q.issuer); err != nil {
+			return fmt.Errorf("the issuer of the certificate has not signed the answer: %w", err)
+		}
+		return nil
+	}
+	if err := delegate.CheckSignatureFrom(q.issuer); err != nil {
+		return fmt.Errorf("the issuer has not signed the certificate of the responder: %w", err)
+	}
+	switch {
+	case !bytes.Equal(delegate.RawIssuer, q.issuer.RawSubject):
+		return fmt.Errorf("the certificate of the responder names another issuer: %s", delegate.Issuer)
+	case now.Add(clockSkew).Before(delegate.NotBefore) || now.After(delegate.NotAfter):
+		return fmt.Errorf("the certificate of the responder is not valid now")
+	case !slices.Contains(delegate.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning):
+		return fmt.Errorf("the certificate of the responder is not for signing answers")
+	}
+	return nil
 }
 
 var statuses = map[int]string{ocsp.Good: kinds.OCSPGood, ocsp.Revoked: kinds.OCSPRevoked,

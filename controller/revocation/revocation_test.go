@@ -6,8 +6,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"math/big"
 	"slices"
 	"strings"
@@ -103,7 +105,7 @@ func TestAnswerIsTakenIfItsIssuerSignedItForTheCertificateAndItIsValid(t *testin
 		now  time.Time
 		want string
 	}{
-		"of another issuer of the same name": {other.answer(t, q, nil), noon, "signature"},
+		"of another issuer of the same name": {other.answer(t, q, nil), noon, "has not signed"},
 		"about another certificate": {ca.answer(t, q, func(r *ocsp.Response) { r.SerialNumber = big.NewInt(8) }), noon,
 			"no response matching"},
 		"that has ended": {ca.answer(t, q, nil), noon.Add(24 * time.Hour), "was valid until"},
@@ -128,6 +130,10 @@ func TestAnswerOfADelegateNeedsACertificateForThatWhichIsValid(t *testing.T) {
 		make func(*x509.Certificate)
 		want string
 	}{
+		"that begins in a minute": {func(c *x509.Certificate) {
+			signs(c)
+			c.NotBefore = noon.Add(time.Minute)
+		}, ""},
 		"for signing answers": {signs, ""},
 		"for servers": {func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} },
 			"not for signing answers"},
@@ -135,8 +141,13 @@ func TestAnswerOfADelegateNeedsACertificateForThatWhichIsValid(t *testing.T) {
 			signs(c)
 			c.NotAfter = noon.Add(-time.Minute)
 		}, "not valid now"},
+		"of another issuer": {signs, "issuer has not signed the certificate"},
 	} {
-		delegate, key := ca.issue(t, 9, c.make)
+		by := ca
+		if name == "of another issuer" {
+			by = newAuthority(t, "CA")
+		}
+		delegate, key := by.issue(t, 9, c.make)
 		body, err := ocsp.CreateResponse(ca.certificate, delegate,
 			ocsp.Response{Status: ocsp.Good, Certificate: delegate,
 				SerialNumber: q.leaf.SerialNumber, ThisUpdate: noon, NextUpdate: noon.Add(time.Hour)}, key)
@@ -147,6 +158,111 @@ func TestAnswerOfADelegateNeedsACertificateForThatWhichIsValid(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// aboutOf is an answer that the authority signs about the number of a certificate at another issuer.
+func (a authority) aboutOf(t *testing.T, q question, issuer *x509.Certificate, hash crypto.Hash) []byte {
+	t.Helper()
+	der, err := ocsp.CreateResponse(issuer, a.certificate, ocsp.Response{Status: ocsp.Good, IssuerHash: hash,
+		SerialNumber: q.leaf.SerialNumber, ThisUpdate: noon, NextUpdate: noon.Add(time.Hour)}, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func TestAnswerMustNameTheIssuerByItsNameAndItsKeyWithWhicheverHash(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	q := ca.asked(t)
+	otherKey := newAuthority(t, "CA").certificate
+	renamed := *ca.certificate
+	renamed.Subject, renamed.RawSubject = pkix.Name{CommonName: "Other"}, nil
+	otherName := signed(t, &renamed, &renamed, ca.key, ca.key)
+	for _, hash := range []crypto.Hash{crypto.SHA1, crypto.SHA256, crypto.SHA384, crypto.SHA512} {
+		if _, err := q.read(ca.aboutOf(t, q, ca.certificate, hash), "u", nil, noon); err != nil {
+			t.Errorf("%v: %v", hash, err)
+		}
+		for name, issuer := range map[string]*x509.Certificate{"another key": otherKey, "another name": otherName} {
+			_, err := q.read(ca.aboutOf(t, q, issuer, hash), "u", nil, noon)
+			if err == nil || !strings.Contains(err.Error(), "at another issuer") {
+				t.Errorf("an issuer with %s, %v: %v", name, hash, err)
+			}
+		}
+	}
+}
+
+func TestAnswerAboutSeveralCertificatesCountsForTheOneOfTheIssuer(t *testing.T) {
+	ca := newAuthority(t, "CA")
+	q := ca.asked(t)
+	said := func(issuer *x509.Certificate, status int) statement {
+		body := ca.answer(t, q, func(r *ocsp.Response) { r.Status, r.RevokedAt = status, noon })
+		r, err := ocsp.ParseResponse(body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := statementAbout(r, q.leaf, ca.certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := keyOf(issuer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.About.Name, one.About.Key = hashed(crypto.SHA1, issuer.RawSubject), hashed(crypto.SHA1, key)
+		return *one
+	}
+	other := newAuthority(t, "Other").certificate
+	both := ca.wrap(t, said(other, ocsp.Good), said(ca.certificate, ocsp.Revoked))
+	if got, err := q.read(both, "u", nil, noon); err != nil || got.Status != kinds.OCSPRevoked {
+		t.Errorf("%+v, %v: want the second statement", got, err)
+	}
+}
+
+// wrap signs an answer with several statements.
+func (a authority) wrap(t *testing.T, statements ...statement) []byte {
+	t.Helper()
+	marshal := func(value any) []byte {
+		der, err := asn1.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	name := asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 1, IsCompound: true, Bytes: a.certificate.RawSubject}
+	part := marshal(signedPart{Responder: name, ProducedAt: noon, Statements: statements})
+	sum := sha256.Sum256(part)
+	signature, err := a.key.Sign(rand.Reader, sum[:], crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withSHA256 := pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}} // ECDSA
+	basic := marshal(struct {
+		Part      asn1.RawValue
+		Algorithm pkix.AlgorithmIdentifier
+		Signature asn1.BitString
+	}{asn1.RawValue{FullBytes: part}, withSHA256, asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)}})
+	type typed struct {
+		Type asn1.ObjectIdentifier
+		Body []byte
+	}
+	return marshal(struct {
+		Status asn1.Enumerated
+		Answer typed `asn1:"explicit,tag:0"`
+	}{0, typed{asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 48, 1, 1}, basic}})
+}
+
+func TestIssuerBelowAnotherMaySendItsCertificateWithItsAnswer(t *testing.T) {
+	root := newAuthority(t, "Root")
+	below, key := root.issue(t, 3, func(c *x509.Certificate) {
+		c.Subject, c.IsCA, c.BasicConstraintsValid = pkix.Name{CommonName: "Below"}, true, true
+		c.KeyUsage = x509.KeyUsageCertSign
+	})
+	ca := authority{below, key}
+	q := ca.asked(t)
+	body := ca.answer(t, q, func(r *ocsp.Response) { r.Certificate = below })
+	if _, err := q.read(body, "u", nil, noon); err != nil {
+		t.Error(err)
 	}
 }
 
