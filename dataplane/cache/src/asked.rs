@@ -1,6 +1,6 @@
 //! What a request asks of a cache, and how a stored response answers it (RFC 9111 §4).
 
-use weir_wire::head::{Fields, Method, RequestHead, ResponseHead};
+use weir_wire::head::{Fields, Method, RequestHead};
 
 use crate::{
     date::unix_s,
@@ -10,6 +10,7 @@ use crate::{
     selecting::Selecting,
     store::Key,
     terms::Terms,
+    validators::{Validators, opaque},
 };
 
 /// A request that a stored response may answer. It outlives its head.
@@ -148,10 +149,9 @@ impl Asked {
     }
 
     /// How a stored response of so many bytes of content answers (RFC 9110 §13.2.2).
-    pub fn given(&self, head: &ResponseHead<'_>, length: u64) -> Given {
-        let fields = &head.fields;
-        let (tag, modified) = (fields.first(b"etag"), unix_s(fields.first(b"last-modified")));
-        if head.status != 200 {
+    pub fn given(&self, status: u16, validators: &Validators, length: u64) -> Given {
+        let (tag, modified) = (validators.tag(), validators.modified_s);
+        if status != 200 {
             return Given::Whole;
         }
         let is_known = match (&self.none_match, self.modified_since) {
@@ -181,11 +181,9 @@ impl Asked {
 
 /// Whether one of the tags of an If-None-Match is this one, by the weak comparison (RFC 9110 §13.1.2).
 fn matches_any(tags: &[u8], tag: &[u8]) -> bool {
-    let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
-    let ours = opaque(tag);
     tags.split(|&byte| byte == b',')
         .map(<[u8]>::trim_ascii)
-        .any(|one| one == b"*" || !tag.is_empty() && opaque(one) == ours)
+        .any(|one| one == b"*" || !tag.is_empty() && opaque(one) == opaque(tag))
 }
 
 /// All values of a field as one list. `None`: it is not there.

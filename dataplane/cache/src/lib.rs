@@ -13,6 +13,7 @@ mod selecting;
 mod store;
 mod storing;
 mod terms;
+mod validators;
 
 pub use asked::{Asked, Fit, Given};
 pub use invalidations::Invalidations;
@@ -21,3 +22,4 @@ pub use range::Part;
 pub use selecting::Selecting;
 pub use store::{Key, Store};
 pub use terms::{Moment, Terms, Times};
+pub use validators::Validators;

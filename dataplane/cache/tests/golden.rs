@@ -1,7 +1,7 @@
 //! The rules of RFC 9111 as a table that reads as text, `testdata/rules.txt`, and how stored responses answer conditions
 //! and ranges.
 
-use weir_cache::{Asked, CacheProfile, Fit, Given, Key, Moment, Selecting, Settings, Store, Terms, Times};
+use weir_cache::{Asked, CacheProfile, Fit, Given, Key, Moment, Selecting, Settings, Store, Terms, Times, Validators};
 use weir_wire::{
     head::{FieldTable, Limits, Method},
     http1::{Parsed, request, response},
@@ -117,6 +117,40 @@ fn conditions_and_ranges_are_answered_from_whole_objects() {
         ("Range: bytes=2-3|If-None-Match: \"a\"", Given::NotModified),
     ] {
         let asked = asked(&profile, lines).expect("a GET");
-        assert_eq!(asked.given(&answer.head, 10), given, "{lines}");
+        assert_eq!(asked.given(200, &Validators::of(&answer.head.fields), 10), given, "{lines}");
+    }
+}
+
+/// Fields, with `|` between lines.
+fn validators(lines: &str) -> Validators {
+    let text = format!("HTTP/1.1 200 OK\r\nX: y\r\n{}\r\n\r\n", lines.replace('|', "\r\n"))
+        .replace("\r\n\r\n\r\n", "\r\n\r\n");
+    let mut table = FieldTable::new();
+    match response(text.as_bytes(), Method::Get, &Limits::new(0, 0, 0), &mut table) {
+        Ok(Parsed::Whole(answer)) => Validators::of(&answer.head.fields),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn not_modified_freshens_only_what_it_speaks_of() {
+    for (stored, said, speaks) in [
+        ("ETag: \"a\"", "ETag: \"a\"", true),
+        ("ETag: \"a\"", "ETag: \"b\"", false),
+        // A strong validator identifies what has the same one, and nothing else.
+        ("ETag: W/\"a\"", "ETag: \"a\"", false),
+        ("Last-Modified: A", "ETag: \"a\"|Last-Modified: A", false),
+        ("ETag: \"a\"", "ETag: W/\"a\"", true),
+        ("ETag: W/\"a\"", "ETag: W/\"a\"", true),
+        ("ETag: W/\"a\"|Last-Modified: A", "ETag: W/\"b\"|Last-Modified: A", false),
+        ("Last-Modified: A", "ETag: W/\"a\"|Last-Modified: A", true),
+        ("Last-Modified: A", "ETag: W/\"a\"", false),
+        ("Last-Modified: A", "Last-Modified: A", true),
+        ("Last-Modified: A", "Last-Modified: B", false),
+        ("ETag: \"a\"", "Last-Modified: A", false),
+        ("ETag: \"a\"|Last-Modified: A", "Last-Modified: A", true),
+        ("ETag: \"a\"", "", true),
+    ] {
+        assert_eq!(validators(said).speak_of(&validators(stored)), speaks, "{said} of {stored}");
     }
 }

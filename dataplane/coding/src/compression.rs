@@ -63,6 +63,14 @@ pub struct Wanted {
     pub coding: Option<Coding>,
     level: Option<Level>,
     is_mobile: bool,
+    held: Held,
+}
+
+/// Which forms of the response the client has: tags of If-None-Match. Those of encoded forms are weak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    weak: bool,
+    strong: bool,
 }
 
 /// Whether a response may be compressed.
@@ -110,18 +118,34 @@ impl Compression {
 
     /// What a request says, of a client at this address.
     pub fn wanted(&self, head: &RequestHead<'_>, client: IpAddr) -> Wanted {
-        let accept = head.fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(b"accept-encoding"));
-        let coding = accepted(accept.map(|field| field.value));
+        // RFC 9110 §7.7, RFC 9111 §5.2.1.6: the client wants the content as its server sends it.
+        let coding = match is_untouchable(&head.fields) {
+            true => None,
+            false => accepted(values(&head.fields, b"accept-encoding")),
+        };
         let user_agent = || head.fields.first(b"user-agent");
-        match &self.by {
-            _ if coding.is_none() => Wanted { coding, level: None, is_mobile: false },
-            By::RoundTrip { mobile, .. } => Wanted { coding, level: None, is_mobile: mobile.has(user_agent()) },
+        let (level, is_mobile) = match &self.by {
+            _ if coding.is_none() => (None, false),
+            By::RoundTrip { mobile, .. } => (None, mobile.has(user_agent())),
             By::Filters(filters) => {
                 let filter = filters.iter().find(|filter| filter.matches(client, user_agent()));
-                let level = Some(filter.map_or(Level::Normal, |filter| filter.level));
-                Wanted { coding, level, is_mobile: false }
+                (Some(filter.map_or(Level::Normal, |filter| filter.level)), false)
             }
-        }
+        };
+        Wanted { coding, level, is_mobile, held: Held::of(&head.fields) }
+    }
+
+    /// Whether a 304 is about an encoded form of its response: that is what the 200 would be (RFC 9110 §15.4.5). Where the
+    /// 304 does not show that, it is what the client has.
+    pub fn is_of_coded(
+        &self,
+        wanted: Wanted,
+        head: &ResponseHead<'_>,
+        round_trip: impl FnOnce() -> Option<Duration>,
+    ) -> bool {
+        let Held { weak, strong } = wanted.held;
+        let shows_type = head.fields.find(b"content-type").is_some();
+        wanted.coding.is_some() && (weak || (shows_type || !strong) && self.level(wanted, round_trip).is_ok())
     }
 
     /// The coding and the level that a response gets which may be compressed. `round_trip` is asked if the level follows
@@ -165,8 +189,7 @@ impl Compression {
             return Verdict::Stays(Some(Outcome::Encoded));
         }
         // RFC 9111 §5.2.2.6.
-        let directives = all(b"cache-control").flat_map(|value| value.split(|&byte| byte == b','));
-        if directives.map(<[u8]>::trim_ascii).any(|directive| directive.eq_ignore_ascii_case(b"no-transform")) {
+        if is_untouchable(&head.fields) {
             return Verdict::Stays(None);
         }
         let mut types = all(b"content-type");
@@ -188,6 +211,16 @@ impl Compression {
     /// Whether an answer to this method has content that can be compressed, if the answer [may](Verdict::May) be.
     pub fn has_content(head: &ResponseHead<'_>, method: Method) -> bool {
         head.may_have_content(method) && length(&head.fields) != Some(0)
+    }
+}
+
+impl Held {
+    fn of(fields: &Fields<'_>) -> Self {
+        let begins = |with: &'static [u8]| {
+            let tags = values(fields, b"if-none-match").flat_map(|value| value.split(|&byte| byte == b','));
+            tags.map(<[u8]>::trim_ascii).any(|tag| tag.starts_with(with))
+        };
+        Self { weak: begins(b"W/"), strong: begins(b"\"") }
     }
 }
 
@@ -220,6 +253,12 @@ fn is_stream(content_type: &[u8]) -> bool {
     let essence = essence(content_type);
     let begins = |with: &[u8]| essence.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
     essence.eq_ignore_ascii_case(b"text/event-stream") || begins(b"application/grpc")
+}
+
+/// Whether Cache-Control forbids to change the content.
+fn is_untouchable(fields: &Fields<'_>) -> bool {
+    let directives = values(fields, b"cache-control").flat_map(|value| value.split(|&byte| byte == b','));
+    directives.map(<[u8]>::trim_ascii).any(|directive| directive.eq_ignore_ascii_case(b"no-transform"))
 }
 
 fn values<'b>(fields: &Fields<'b>, name: &'static [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {

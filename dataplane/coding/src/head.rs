@@ -9,22 +9,31 @@ const OF_BODY: [&[u8]; 5] = [b"accept-ranges", b"content-md5", b"digest", b"cont
 
 const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
 
+/// What the head of a response that may be compressed is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The content as it is.
+    Plain,
+    Coded(Coding),
+    /// Encoded content that the client has already: a 304.
+    Held,
+}
+
 /// The sink of a head whose response may be compressed. Fields come to it through [`HeadSink`], and at the end
 /// [`end`](Self::end) adds its own.
 pub struct Coded<'s, S> {
     out: &'s mut S,
-    /// `None`: the content stays as it is, for this client.
-    coding: Option<Coding>,
+    form: Form,
     varies: bool,
 }
 
 impl<'s, S: HeadSink> Coded<'s, S> {
-    pub fn new(out: &'s mut S, coding: Option<Coding>) -> Self {
-        Self { out, coding, varies: false }
+    pub fn new(out: &'s mut S, form: Form) -> Self {
+        Self { out, form, varies: false }
     }
 
     pub fn end(self) {
-        if let Some(coding) = self.coding {
+        if let Form::Coded(coding) = self.form {
             self.out.field(b"Content-Encoding", [coding.name().as_bytes()]);
         }
         if !self.varies {
@@ -43,7 +52,7 @@ impl<S: HeadSink> HeadSink for Coded<'_, S> {
     }
 
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, mut keep: impl FnMut(Field<'b>) -> bool) {
-        let Self { out, coding, varies } = self;
+        let Self { out, form, varies } = self;
         let mut strong = None;
         out.kept_if(fields, |field| {
             if !keep(field) {
@@ -53,7 +62,7 @@ impl<S: HeadSink> HeadSink for Coded<'_, S> {
             if is(b"vary") {
                 *varies |= names_coding(field.value);
             }
-            if coding.is_none() {
+            if *form == Form::Plain {
                 return true;
             }
             if is(b"etag") && field.value.starts_with(b"\"") {

@@ -18,7 +18,7 @@ pub use accept::accepted;
 pub use coding::Coding;
 pub use compression::{By, Compression, Devices, Filter, Level, Outcome, Verdict, Wanted};
 pub use encoder::Encoder;
-pub use head::{Coded, keeps_trailer};
+pub use head::{Coded, Form, keeps_trailer};
 pub use media_type::MediaTypes;
 pub use pool::{BYTES_MAX, Pool, Pooled};
 pub use step::{Broken, Step, Until};

@@ -1,6 +1,6 @@
 //! The rules of content codings, as a table that reads as text: `testdata/responses.txt`.
 
-use weir_coding::{By, Coded, Compression, MediaTypes, Verdict};
+use weir_coding::{By, Coded, Compression, Form, MediaTypes, Verdict};
 use weir_wire::{
     head::{FieldTable, HeadSink, Limits, NameSet},
     http1::{HeadWriter, Hop, Parsed, request, response},
@@ -14,10 +14,11 @@ fn profile() -> Compression {
 }
 
 /// What the client gets, with `|` between lines.
-fn client_gets(method: &str, accept: &str, server: &str) -> String {
+fn client_gets(method: &str, accept: &str, says: &str, server: &str) -> String {
     let profile = profile();
     let accept = if accept == "-" { String::new() } else { format!("Accept-Encoding: {accept}\r\n") };
-    let asked = format!("{method} / HTTP/1.1\r\nHost: a\r\n{accept}\r\n");
+    let says = if says.is_empty() { String::new() } else { format!("{}\r\n", says.replace('|', "\r\n")) };
+    let asked = format!("{method} / HTTP/1.1\r\nHost: a\r\n{accept}{says}\r\n");
     let (limits, mut table) = (Limits::new(0, 0, 0), FieldTable::new());
     let Ok(Parsed::Whole(asked)) = request(asked.as_bytes(), &limits, &mut table) else { panic!("{asked}") };
     let wanted = profile.wanted(&asked.head, [192, 0, 2, 1].into());
@@ -37,7 +38,12 @@ fn client_gets(method: &str, accept: &str, server: &str) -> String {
         }
         Verdict::May => {
             let level = profile.level(wanted, || None).ok().filter(|_| Compression::has_content(head, method));
-            let mut coded = Coded::new(&mut out, level.map(|(coding, _)| coding));
+            let form = match level {
+                Some((coding, _)) => Form::Coded(coding),
+                None if head.status == 304 && profile.is_of_coded(wanted, head, || None) => Form::Held,
+                None => Form::Plain,
+            };
+            let mut coded = Coded::new(&mut out, form);
             coded.status(head.status, head.reason);
             coded.kept(&head.fields, NameSet::default());
             coded.end();
@@ -60,7 +66,11 @@ fn responses_become_what_the_table_says() {
             "as the server" => server,
             other => other,
         };
-        assert_eq!(client_gets(part("method:").unwrap_or("GET"), accept, server), expected, "{rule}");
+        assert_eq!(
+            client_gets(part("method:").unwrap_or("GET"), accept, part("says:").unwrap_or(""), server),
+            expected,
+            "{rule}"
+        );
         cases += 1;
     }
     assert_eq!(cases, table.matches("\nrule:").count());

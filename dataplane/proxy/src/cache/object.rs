@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use weir_cache::{Asked, Given, Selecting, Terms};
+use weir_cache::{Asked, Given, Selecting, Terms, Validators};
 use weir_wire::head::{Field, Fields, Name, NameSet, ResponseHead};
 
 use crate::{
@@ -27,6 +27,7 @@ pub(crate) struct Object {
     pieces: Box<[Buf]>,
     pub length: u64,
     pub terms: Terms,
+    pub validators: Validators,
     /// The values of the request's fields that it varies by.
     pub selecting: Selecting,
     /// What invalidations had been counted when its server was asked.
@@ -79,6 +80,7 @@ impl Filling {
             pieces: Box::default(),
             length: 0,
             terms,
+            validators: Validators::of(&head.fields),
             selecting: asked.selecting(&head.fields),
             epoch,
         };
@@ -129,7 +131,7 @@ impl Filling {
 impl Object {
     /// The memory that it needs.
     pub fn bytes(&self) -> usize {
-        self.lines.len() + self.length as usize + self.selecting.bytes() + BYTES_BESIDE
+        self.lines.len() + self.length as usize + self.selecting.bytes() + self.validators.bytes() + BYTES_BESIDE
     }
 
     /// The head of an answer, as HTTP/1 has it, with the age of the object. `more`: lines besides.
@@ -163,22 +165,6 @@ impl Object {
         head
     }
 
-    /// Lines by which its server can say that it still holds (RFC 9111 §4.3.1). Empty: it has none.
-    pub fn validators(&self) -> Vec<u8> {
-        let mut lines = Vec::new();
-        for line in self.lines.split_inclusive(|&byte| byte == b'\n') {
-            let Some(at) = line.iter().position(|&byte| byte == b':') else { continue };
-            let as_name: &[u8] = match &line[..at] {
-                name if name.eq_ignore_ascii_case(b"etag") => b"If-None-Match",
-                name if name.eq_ignore_ascii_case(b"last-modified") => b"If-Modified-Since",
-                _ => continue,
-            };
-            lines.extend_from_slice(as_name);
-            lines.extend_from_slice(&line[at..]);
-        }
-        lines
-    }
-
     /// The same object on new terms, by a 304 (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
     /// `date`: a line for a 304 without one.
     pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], terms: Terms, epoch: u32) -> Self {
@@ -201,6 +187,7 @@ impl Object {
             pieces: self.pieces.iter().map(Buf::share).collect(),
             length: self.length,
             terms,
+            validators: self.validators.clone(),
             selecting: self.selecting.clone(),
             epoch,
         }

@@ -5,6 +5,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 use weir_cache::{Asked, Key, Moment};
 
 use crate::{
+    buf::Buf,
     cache::{
         flight::{Landing, Lead},
         object::Object,
@@ -28,18 +29,31 @@ pub(crate) struct Caching {
     pub has_waited: bool,
     pub lead: Cell<Option<Lead>>,
     /// It asks its server whether this still holds.
-    pub stale: Option<Rc<Object>>,
-    /// It does.
-    pub validated: Cell<Option<Validated>>,
+    pub stale: Option<Stale>,
+    /// What its server has said of that.
+    pub said: Cell<Option<Said>>,
 }
 
-/// A stored response that still holds.
-pub(crate) struct Validated {
+/// A stored response that its server is asked about.
+pub(crate) struct Stale {
     pub object: Rc<Object>,
-    /// It stays stored: what its server says now allows that.
-    pub is_kept: bool,
+    /// The request without the question.
+    pub head: Buf,
+}
+
+/// A 304 of a server.
+pub(crate) struct Said {
+    pub of: Of,
     /// The server's connection serves on.
     pub server_goes_on: bool,
+}
+
+/// What a 304 speaks of.
+pub(crate) enum Of {
+    /// The stored response, which holds. `is_kept`: it stays stored, because what its server says now allows that.
+    Stored { object: Rc<Object>, is_kept: bool },
+    /// Another one, which nobody has got (RFC 9111 §4.3.4).
+    Another,
 }
 
 pub(crate) enum What {
@@ -70,7 +84,7 @@ impl Caching {
             has_waited: false,
             lead: Cell::new(None),
             stale: None,
-            validated: Cell::new(None),
+            said: Cell::new(None),
         }
     }
 

@@ -314,17 +314,17 @@ impl Exchange {
         }
     }
 
-    /// Adds lines to the head that waits for its server.
-    pub fn add_lines<I: Io>(&mut self, io: &mut I, lines: &[u8]) -> Result<(), Error> {
+    /// Adds lines to the head that waits for its server. Returns the head without them.
+    pub fn add_lines<I: Io>(&mut self, io: &mut I, lines: &[u8]) -> Result<Buf, Error> {
         let form = self.form;
         let Phase::Waiting { head, .. } = &mut self.phase else { return Err(Error::Defect) };
-        *head = head::with_lines(io, head, form, lines)?;
-        Ok(())
+        let with_lines = head::with_lines(io, head, form, lines)?;
+        Ok(std::mem::replace(head, with_lines))
     }
 
-    /// The response of its server is not needed.
-    pub fn leave_server(&mut self) {
-        self.phase = Phase::Waiting { head: Buf::from_vec(Vec::new()), on: Wait::Stored };
+    /// The response of its server is not needed. `head`: the request, if another server gets it.
+    pub fn leave_server(&mut self, head: Buf) {
+        self.phase = Phase::Waiting { head, on: Wait::Stored };
     }
 
     /// Whether more becomes of the response than the profile says.

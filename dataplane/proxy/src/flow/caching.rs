@@ -10,10 +10,11 @@ use weir_wire::{
 };
 
 use crate::{
+    buf::Buf,
     cache::{
         flight::Landing,
         object::{Object, Serving},
-        role::{Caching, PATIENCE, Stage, Validated, What, moment, steady_s},
+        role::{Caching, Of, PATIENCE, Said, Stage, Stale, What, moment, steady_s},
         stored::Joined,
     },
     core::Core,
@@ -84,10 +85,12 @@ impl Proxy {
             Some(Joined::Leads(lead)) => caching.lead.set(Some(lead)),
             None => {}
         }
-        let validators = found.as_ref().map(|object| object.validators()).unwrap_or_default();
-        if !validators.is_empty() {
-            caching.stale = found;
-            exchange.add_lines(io, &validators)?;
+        let conditions = found.as_ref().map(|object| object.validators.conditions()).unwrap_or_default();
+        if let Some(object) = found.filter(|_| !conditions.is_empty()) {
+            let head = exchange.add_lines(io, &conditions)?;
+            if let Some(caching) = exchange.caching_mut() {
+                caching.stale = Some(Stale { object, head });
+            }
         }
         Ok(Looked::Missed)
     }
@@ -143,11 +146,7 @@ impl Proxy {
         if settings.x_cache_field {
             lines.extend_from_slice(HIT);
         }
-        let whole = object.head(Given::Whole, b"");
-        let given = match http1::response(&whole, Method::Get, &Limits::new(0, 0, 0), &mut core.fields) {
-            Ok(Parsed::Whole(received)) => asked.given(&received.head, object.length),
-            _ => return Err(Error::Defect),
-        };
+        let given = asked.given(object.status, &object.validators, object.length);
         let (at, end) = match given {
             Given::Part { first, last } => (first, last + 1),
             _ if exchange.method == Method::Head => (0, 0),
@@ -230,32 +229,53 @@ impl Proxy {
         self.finish_client(io, conn, goes_on);
     }
 
-    /// A server has said that a stored response still holds: that answers.
+    /// A server has said something of a stored response: that answers, or the server is asked without the condition. False: it has said nothing.
     #[cold]
-    pub(crate) fn serve_validated<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
+    pub(crate) fn hear_of_stored<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
         let Ok(mut parties) = self.parties(id) else { return false };
-        let Some(validated) = parties.exchange.caching().and_then(|caching| caching.validated.take()) else {
+        let Some(Said { of, server_goes_on }) = parties.exchange.caching().and_then(|caching| caching.said.take())
+        else {
             return false;
         };
-        let Validated { object, is_kept, server_goes_on } = validated;
         let released = parties.release_server(io, server_goes_on);
-        let Parties { exchange, core, .. } = parties;
+        let Parties { exchange, core, client, .. } = parties;
         let conn: Conn = exchange.client;
-        if let Some(caching) = exchange.caching_mut() {
-            if let Some(asked) = caching.asked().filter(|_| is_kept) {
-                core.cache.put(asked, object.clone());
+        let Some(caching) = exchange.caching_mut() else { return false };
+        let stale = caching.stale.take();
+        let holding = match of {
+            Of::Stored { object, is_kept } => {
+                if let Some(asked) = caching.asked().filter(|_| is_kept) {
+                    core.cache.put(asked, object.clone());
+                }
+                if let Some(lead) = caching.lead.take() {
+                    lead.land(Landing::Stored);
+                }
+                caching.stage = Stage::Answered;
+                exchange.leave_server(Buf::from_vec(Vec::new()));
+                Some(object)
             }
-            if let Some(lead) = caching.lead.take() {
-                lead.land(Landing::Stored);
+            Of::Another => {
+                caching.asked_at = moment(io);
+                if let Some(asked) = caching.asked() {
+                    core.cache.remove(&asked.key);
+                }
+                core.records.forget_head(client.noted);
+                exchange.leave_server(stale.map_or_else(|| Buf::from_vec(Vec::new()), |stale| stale.head));
+                exchange.wait_for(Wait::Place);
+                exchange.stamps.begin_again();
+                None
             }
-            caching.stage = Stage::Answered;
-        }
-        exchange.leave_server();
+        };
         if let Ok(Some((server, how))) = released {
             self.close_server(io, server, how);
         }
-        if let Err(error) = self.serve(io, id, object) {
-            self.fail_exchange(io, id, error);
+        match holding {
+            Some(object) => {
+                if let Err(error) = self.serve(io, id, object) {
+                    self.fail_exchange(io, id, error);
+                }
+            }
+            None => _ = self.choose_server(io, id, Error::NoServer),
         }
         self.proceed(io, conn);
         true

@@ -1,6 +1,6 @@
 //! Passes on responses that go through an encoder: reads their bodies as content, and sends what comes out.
 
-use weir_coding::{Compression, Outcome, Verdict};
+use weir_coding::{Compression, Form, Outcome, Verdict};
 use weir_policy::HttpProfile;
 use weir_wire::http1::Response;
 
@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange,
-        incoming::{Form, Part, last_chunk},
+        incoming::{self, Part, last_chunk},
         table::ExchangeId,
     },
     io::{Conn, Io},
@@ -54,7 +54,7 @@ impl Parties<'_> {
             Part::Bytes(_) => {}
             Part::Trailers(lines) => coder.trailers = Some(lines),
         };
-        let has_come = delivery.body.read(io, &mut from.inbox, http, Form::Content, take)?;
+        let has_come = delivery.body.read(io, &mut from.inbox, http, incoming::Form::Content, take)?;
         outcome?;
         Ok(if has_come { Passed::Some } else { Passed::None })
     }
@@ -146,6 +146,19 @@ impl ClientSide<'_> {
 pub(super) struct Treatment {
     /// The encoder of its body; `None`: it stays as it is.
     pub encoder: Option<weir_coding::Pooled>,
+    /// It is about encoded content that the client has.
+    is_of_coded: bool,
+}
+
+impl Treatment {
+    /// What its head is about.
+    pub fn form(&self) -> Form {
+        match &self.encoder {
+            Some(encoder) => Form::Coded(encoder.coding()),
+            None if self.is_of_coded => Form::Held,
+            None => Form::Plain,
+        }
+    }
 }
 
 /// Decides about a response. `None`: nothing changes, not even its head.
@@ -167,7 +180,15 @@ pub(super) fn treat<I: Io>(
             compressing.outcome.set(outcome);
             None
         }
-        Verdict::May => Some(Treatment { encoder: encoder(io, exchange, client, coders, (compression, received)) }),
+        Verdict::May if received.head.status == 304 => {
+            let round_trip = || io.round_trip(conn_of(exchange, client));
+            let is_of_coded = compression.is_of_coded(compressing.wanted, &received.head, round_trip);
+            Some(Treatment { encoder: None, is_of_coded })
+        }
+        Verdict::May => {
+            let encoder = encoder(io, exchange, client, coders, (compression, received));
+            Some(Treatment { encoder, is_of_coded: false })
+        }
     }
 }
 
@@ -182,10 +203,14 @@ fn encoder<I: Io>(
     if !Compression::has_content(&received.head, exchange.method) {
         return None;
     }
-    let conn: Conn = client.connection.carrier().unwrap_or(exchange.client);
     let encoder = compression
-        .level(compressing.wanted, || io.round_trip(conn))
+        .level(compressing.wanted, || io.round_trip(conn_of(exchange, client)))
         .and_then(|(coding, level)| coders.take(coding, level).ok_or(Outcome::Possible));
     compressing.outcome.set(Some(encoder.as_ref().map_or_else(|outcome| *outcome, |_| Outcome::Compressed)));
     encoder.ok()
+}
+
+/// The connection to the client.
+fn conn_of(exchange: &Exchange, client: &Client) -> Conn {
+    client.connection.carrier().unwrap_or(exchange.client)
 }

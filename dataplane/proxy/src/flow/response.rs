@@ -143,7 +143,7 @@ impl Proxy {
     /// The client gets another response than the one that came.
     #[cold]
     pub(crate) fn withheld<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        if !self.serve_validated(io, id) {
+        if !self.hear_of_stored(io, id) {
             self.reselect(io, id);
         }
     }
@@ -535,7 +535,7 @@ impl<'p> Context<'p> {
         })
     }
 
-    /// Writes the head as rules, scripts and the coding of the content change it. `None`: a stored response still holds, and answers.
+    /// Writes the head as rules, scripts and the coding of the content change it. `None`: it speaks of a stored response.
     #[cold]
     #[inline(never)]
     pub(super) fn treat<I: Io>(
@@ -550,7 +550,7 @@ impl<'p> Context<'p> {
         let filling = match storing::store(io, exchange, (self.cache, self.reply.date), received) {
             Stored::No => None,
             Stored::Fills(filling) => Some(filling),
-            Stored::Validated => return Ok(None),
+            Stored::Said => return Ok(None),
         };
         let treatment = coding::treat(io, exchange, self.client, self.coders, received);
         let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
@@ -570,8 +570,8 @@ impl<'p> Context<'p> {
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
             None => edits.write_response(out, |out| http.write_response(head, facts, reply, out)),
-            Some(_) => {
-                let mut coded = Coded::new(out, coding);
+            Some(treatment) => {
+                let mut coded = Coded::new(out, treatment.form());
                 edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
                 coded.end();
             }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use weir_cache::{Asked, Given, Terms, Times};
+use weir_cache::{Asked, Given, Terms, Times, Validators};
 use weir_snapshot::Cached;
 use weir_wire::{
     head::{BodyLength, FieldTable, Limits, Method, ResponseHead},
@@ -12,7 +12,7 @@ use weir_wire::{
 use crate::{
     cache::{
         object::{Filling, Object},
-        role::{Stage, Validated, What, moment},
+        role::{Of, Said, Stage, What, moment},
         stored::Cache,
     },
     exchange::Exchange,
@@ -29,8 +29,8 @@ pub(super) enum Stored {
     No,
     /// It is stored, once all of it has come.
     Fills(Box<Filling>),
-    /// A stored response still holds.
-    Validated,
+    /// It says something of a stored response.
+    Said,
 }
 
 /// Judges a response.
@@ -59,10 +59,15 @@ pub(super) fn store<I: Io>(
     let times = Times { asked: caching.asked_at, came: moment(io) };
     let date = if cached.profile.settings.date_field { date } else { b"" };
     if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
-        let (object, is_kept) = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
-        let server_goes_on = received.keep_alive;
-        caching.validated.set(Some(Validated { object: Rc::new(object), is_kept, server_goes_on }));
-        return Stored::Validated;
+        let stale = &stale.object;
+        let of = if Validators::of(&head.fields).speak_of(&stale.validators) {
+            let (object, is_kept) = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
+            Of::Stored { object: Rc::new(object), is_kept }
+        } else {
+            Of::Another
+        };
+        caching.said.set(Some(Said { of, server_goes_on: received.keep_alive }));
+        return Stored::Said;
     }
     let terms = Terms::of(&cached.profile, asked, head, times);
     // Only a length or chunks show that all has come.
@@ -99,7 +104,10 @@ fn freshened(
     let text = updated.head(Given::Whole, b"");
     let mut table = FieldTable::new();
     let terms = match http1::response(&text, Method::Get, &Limits::new(0, 0, 0), &mut table) {
-        Ok(Parsed::Whole(whole)) => Terms::of(&cached.profile, asked, &whole.head, times),
+        Ok(Parsed::Whole(whole)) => {
+            updated.validators = Validators::of(&whole.head.fields);
+            Terms::of(&cached.profile, asked, &whole.head, times)
+        }
         _ => None,
     };
     let once =

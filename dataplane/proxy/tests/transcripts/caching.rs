@@ -155,6 +155,34 @@ fn stale_response_answers_once_its_server_says_that_it_holds() {
     assert!(answer(&mut stage, ASK).ends_with("other"));
 }
 
+/// RFC 9111 §4.3.4: a 304 with another strong tag is no news of what is stored.
+#[test]
+fn not_modified_of_another_response_freshens_nothing_and_the_server_is_asked_for_the_whole() {
+    for said in ["ETag: \"v2\"", "ETag: W/\"v2\"", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"] {
+        let mut stage = Stage::new(&recording(caching(|_| {})));
+        stored(&mut stage, FRESH, "hello");
+        stage.tape.sleep(Duration::from_secs(61));
+        let (client, server) = ask(&mut stage, ASK);
+        let server = server.expect("a server");
+        assert!(stage.sent(server).contains("If-None-Match: \"v1\"\r\n"));
+        let waiting = ask(&mut stage, ASK);
+        assert_eq!(waiting.1, None, "it waits for the first");
+        let dials = stage.dials();
+        stage.says(server, format!("HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=90\r\n{said}\r\n\r\n"));
+        assert_eq!(stage.sent(client), "", "{said}");
+        let server = if stage.dials() > dials { stage.connected() } else { server };
+        let again = stage.sent(server);
+        assert!(again.starts_with("GET /a HTTP/1.1\r\n") && !again.contains("If-None-Match"), "{said}: {again}");
+        stage.says(server, ok("Cache-Control: max-age=60\r\nETag: \"v2\"", "other"));
+        for client in [client, waiting.0] {
+            assert!(stage.sent(client).ends_with("other"));
+        }
+        assert!(answer(&mut stage, ASK).ends_with("other"));
+        let taken = stage.records();
+        assert_eq!(taken.records()[1].server_status(), 200);
+    }
+}
+
 #[test]
 fn change_of_a_resource_makes_what_is_stored_hold_no_more() {
     let mut stage = Stage::new(&caching(|_| {}));

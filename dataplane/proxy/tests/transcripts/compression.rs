@@ -254,3 +254,27 @@ fn responses_pass_as_they_are_when_all_encoders_are_in_use() {
     }
     assert!((1..90).contains(&plain), "{plain} of 100");
 }
+
+/// RFC 9110 §15.4.5: otherwise the client could not freshen what it has.
+#[test]
+fn not_modified_has_the_tag_of_the_compressed_response() {
+    let mut stage = Stage::new(&compressing(|_| {}));
+    let (client, server) = asked(&mut stage, ASK);
+    stage.says(server, ok(2000, &page(2000)));
+    assert!(read(&mut stage, client, true).head.contains("ETag: W/\"a\"\r\n"));
+    stage.says(client, ASK.replace("Host: a\r\n", "Host: a\r\nIf-None-Match: W/\"a\"\r\n"));
+    stage.says(server, "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n");
+    let text = stage.sent(client);
+    assert!(text.starts_with("HTTP/1.1 304 ") && text.contains("ETag: W/\"a\"\r\n"), "{text}");
+}
+
+#[test]
+fn client_that_wants_no_transformation_gets_none() {
+    let mut stage = Stage::new(&compressing(|_| {}));
+    let ask = ASK.replace("Host: a\r\n", "Host: a\r\nCache-Control: no-transform\r\n");
+    let (client, server) = asked(&mut stage, &ask);
+    assert!(stage.sent(server).contains("Cache-Control: no-transform\r\n"));
+    stage.says(server, ok(2000, &page(2000)));
+    let text = stage.sent(client);
+    assert!(!text.contains("Content-Encoding") && text.ends_with(&page(2000)), "{text}");
+}
