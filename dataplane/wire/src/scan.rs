@@ -46,26 +46,49 @@ fn is_visible(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f
 }
 
-/// Where the token ends that begins at `at`. Most are letters and hyphens.
+/// Bytes of the token that `text` begins with. Most are letters and hyphens.
+#[inline]
+pub(crate) fn token_bytes(text: &[u8]) -> usize {
+    run_bytes(text, LettersAndHyphens, is_token)
+}
+
+#[inline]
+pub(crate) fn text_bytes(text: &[u8]) -> usize {
+    run_bytes(text, Above::<b' '>, is_text)
+}
+
+/// Where the token ends that begins at `at`.
 #[inline]
 pub(crate) fn token_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, LettersAndHyphens, is_token)
+    run_end(text, at, token_bytes)
 }
 
 #[inline]
 pub(crate) fn text_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, Above::<b' '>, is_text)
+    run_end(text, at, text_bytes)
 }
 
 #[inline]
 pub(crate) fn visible_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, Above::<b'!'>, is_visible)
+    run_end(text, at, |text| run_bytes(text, Above::<b'!'>, is_visible))
 }
 
-/// Where a query begins in what a server gets of a target: behind this byte.
+/// From behind the end of `text`, a run ends where `text` does.
 #[inline(always)]
-pub(crate) fn question_mark(text: &[u8]) -> Option<usize> {
-    let among = |sixteen: &[u8; 16]| u8x16::new(*sixteen).simd_eq(u8x16::splat(b'?')).to_bitmask();
+fn run_end(text: &[u8], at: usize, run_bytes: impl Fn(&[u8]) -> usize) -> usize {
+    text.get(at..).map_or(text.len(), |rest| at + run_bytes(rest))
+}
+
+/// Bytes that names of hosts are usually made of at the beginning of `text`, and what else `belongs`.
+#[inline]
+pub(crate) fn host_bytes(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    run_bytes(text, LettersDigitsAndDots, belongs)
+}
+
+/// The place of the first such byte.
+#[inline(always)]
+pub(crate) fn place_of(sought: u8, text: &[u8]) -> Option<usize> {
+    let among = |sixteen: &[u8; 16]| u8x16::new(*sixteen).simd_eq(u8x16::splat(sought)).to_bitmask();
     let (pieces, rest) = text.as_chunks();
     for (number, sixteen) in pieces.iter().enumerate() {
         if let marks @ 1.. = among(sixteen) {
@@ -81,10 +104,10 @@ pub(crate) fn question_mark(text: &[u8]) -> Option<usize> {
         return (marks > 0).then(|| text.len() - last.len() + marks.trailing_zeros() as usize);
     }
     let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) else {
-        return text.iter().position(|byte| *byte == b'?');
+        return text.iter().position(|byte| *byte == sought);
     };
     let within = |eight: &[u8; 8]| {
-        let differs = u64::from_le_bytes(*eight) ^ each(b'?');
+        let differs = u64::from_le_bytes(*eight) ^ each(sought);
         let marks = differs.wrapping_sub(each(1)) & !differs & HIGH;
         (marks > 0).then(|| marks.trailing_zeros() as usize / 8)
     };
@@ -93,8 +116,8 @@ pub(crate) fn question_mark(text: &[u8]) -> Option<usize> {
 
 /// `usual` tells the first byte that may not belong to the run; `belongs` decides about that byte.
 #[inline(always)]
-fn run_end<U: Usual>(text: &[u8], at: usize, _: U, belongs: impl Fn(u8) -> bool) -> usize {
-    let mut rest = text.get(at..).unwrap_or_default();
+fn run_bytes<U: Usual>(text: &[u8], _: U, belongs: impl Fn(u8) -> bool) -> usize {
+    let mut rest = text;
     while let Some((sixteen, behind)) = rest.split_first_chunk() {
         let odd = U::all(u8x16::new(*sixteen)).to_bitmask() ^ 0xffff;
         if odd == 0 {
@@ -108,8 +131,12 @@ fn run_end<U: Usual>(text: &[u8], at: usize, _: U, belongs: impl Fn(u8) -> bool)
         rest = &rest[usual + 1..];
     }
     let mut at = text.len() - rest.len();
-    if let Some(word) = rest.first_chunk() {
-        at += U::odd(u64::from_le_bytes(*word)).trailing_zeros() as usize / 8;
+    if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
+        let odd = U::odd(u64::from_le_bytes(*first));
+        if odd == 0 && U::odd(u64::from_le_bytes(*last)) == 0 {
+            return text.len();
+        }
+        at += odd.trailing_zeros() as usize / 8;
     }
     while at < text.len() && belongs(text[at]) {
         at += 1;
@@ -145,6 +172,30 @@ impl Usual for LettersAndHyphens {
         let beyond_z = small + each(0x7f - b'z');
         let no_hyphen = (low ^ each(b'-')) + each(0x7f);
         ((!from_a | beyond_z) & no_hyphen | word) & HIGH
+    }
+}
+
+/// With hyphens.
+struct LettersDigitsAndDots;
+
+impl Usual for LettersDigitsAndDots {
+    #[inline(always)]
+    fn all(sixteen: u8x16) -> u8x16 {
+        let within = |bytes: u8x16, first: u8, count: i8| {
+            // What is within becomes the least numbers with a sign.
+            (bytes + u8x16::splat(0x80 - first)).cast_signed().simd_lt(i8x16::splat(i8::MIN + count)).cast_unsigned()
+        };
+        let from_hyphen_to_9 = within(sixteen, b'-', 13) & !sixteen.simd_eq(u8x16::splat(b'/'));
+        within(sixteen | u8x16::splat(0x20), b'a', 26) | from_hyphen_to_9
+    }
+
+    #[inline(always)]
+    fn odd(word: u64) -> u64 {
+        let low = word & !HIGH;
+        let within = |bytes: u64, first: u8, last: u8| (bytes + each(0x80 - first)) & !(bytes + each(0x7f - last));
+        let no_slash = (low ^ each(b'/')) + each(0x7f);
+        let usual = within(low | each(0x20), b'a', b'z') | within(low, b'-', b'9') & no_slash;
+        (!usual | word) & HIGH
     }
 }
 
@@ -197,16 +248,20 @@ mod tests {
         for filler in [b'/', 0x80] {
             check(visible_end, is_visible, filler);
         }
+        for (belongs, filler) in [(u8::is_ascii_alphanumeric as fn(&u8) -> bool, b'a'), (u8::is_ascii_graphic, b'.')] {
+            let all = |byte| belongs(&byte) || b"-.".contains(&byte);
+            check(|text, at| at + host_bytes(&text[at..], all), all, filler);
+        }
     }
 
     #[test]
     fn query_begins_at_the_first_question_mark() {
-        let end = |text: &[u8], at: usize| question_mark(&text[at..]).map_or(text.len(), |found| at + found);
+        let end = |text: &[u8], at: usize| place_of(b'?', &text[at..]).map_or(text.len(), |found| at + found);
         for filler in [b'/', b'>', b'@', 0xbf] {
             check(end, |byte| byte != b'?', filler);
         }
         for length in 1..50 {
-            assert_eq!(question_mark(&vec![b'?'; length]), Some(0));
+            assert_eq!(place_of(b'?', &vec![b'?'; length]), Some(0));
         }
     }
 

@@ -10,16 +10,20 @@ pub(crate) fn decimal(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
     }
-    let number = value.iter().try_fold(0_u64, |number, digit| {
-        let digit = char::from(*digit).to_digit(10)?;
-        number.checked_mul(10)?.checked_add(digit.into())
-    });
-    number.filter(|number| *number <= LENGTH_MAX)
+    let mut number = 0;
+    for byte in value {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 || number > LENGTH_MAX / 10 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    (number <= LENGTH_MAX).then_some(number)
 }
 
 /// A fragment never belongs in a target. Bytes outside ASCII are read as UTF-8 by some readers and as Latin-1 by others.
 pub(crate) fn may_be_target(text: &[u8]) -> bool {
-    text.iter().fold(true, |fits, &b| fits & b.is_ascii() & (b != b'#'))
+    text.is_ascii() && scan::place_of(b'#', text).is_none()
 }
 
 /// A name of a field (RFC 9110 §5.6.2).
@@ -41,7 +45,7 @@ pub fn is_host(text: &[u8]) -> bool {
                 _ => return false,
             }
         }
-        _ => text.iter().position(|&b| !NAME_BYTES[b as usize]).unwrap_or(text.len()),
+        _ => scan::host_bytes(text, |byte| NAME_BYTES[usize::from(byte)]),
     };
     match &text[host_bytes..] {
         [] => true,

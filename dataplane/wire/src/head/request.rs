@@ -1,7 +1,7 @@
 //! What a client asks for, whatever protocol brought it.
 
 use super::{BodyLength, Fields, Version};
-use crate::scan::question_mark;
+use crate::scan::place_of;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
@@ -62,7 +62,7 @@ impl<'b> RequestHead<'b> {
     /// `path` without its query, and the query.
     #[inline(always)]
     pub fn path_and_query(&self) -> (&'b [u8], &'b [u8]) {
-        match question_mark(self.path) {
+        match place_of(b'?', self.path) {
             None => (self.path, b""),
             Some(at) => (&self.path[..at], &self.path[at + 1..]),
         }

@@ -112,6 +112,7 @@ impl<'b> Control<'b> {
         }
     }
 
+    #[inline(never)]
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
         for coding in list(value) {
             // Nothing follows `chunked`, not even itself (RFC 9112 §6.1).
@@ -126,6 +127,7 @@ impl<'b> Control<'b> {
         Ok(())
     }
 
+    #[inline(never)]
     fn connection(&mut self, value: &[u8]) -> Result<(), Error> {
         for option in list(value).filter(|option| !option.is_empty()) {
             self.connection_options += 1;

@@ -1,10 +1,12 @@
 //! The field lines of a head (RFC 9112 §5). Each line is read once; its place is kept in a span.
 
+use std::hint::cold_path;
+
 use super::start::{LineEnd, Stop};
 use crate::{
     Error,
     head::{Field, Fields, Limits, Look, Name, NameSet, Span},
-    scan::{is_blank, text_end, token_end},
+    scan::{is_blank, text_bytes, token_bytes},
 };
 
 /// A field section that is whole. Its spans are the first ones of a table.
@@ -24,37 +26,65 @@ impl Section {
     pub fn read(input: &[u8], start_line: LineEnd, limits: &Limits, table: &mut [Span]) -> Result<Self, Stop> {
         let table = &mut table[..limits.fields];
         let mut fault = start_line.bare.then_some(Error::LineEnding);
-        let (mut fields, mut at) = (0, start_line.next);
         let (mut seen, mut some_alike) = (NameSet::default(), false);
+        let mut places = table.iter_mut();
+        let mut rest = input.get(start_line.next..).unwrap_or_default();
         loop {
-            let name_end = token_end(input, at);
-            if name_end == at {
+            let at = input.len() - rest.len();
+            let (name_text, behind) = rest.split_at(token_bytes(rest));
+            if name_text.is_empty() {
                 let end = empty_line(input, at)?;
                 if let Some(fault) = if end.bare { Some(Error::LineEnding) } else { fault } {
                     return Err(Stop::Wrong(fault));
                 }
+                let fields = limits.fields - places.len();
                 if some_alike {
                     seen = look_again(input, &mut table[..fields]);
                 }
                 return Ok(Self { fields, seen, empty_line: at, end: end.next });
             }
-            let (span, end) = field_line(input, at, name_end)?;
-            let Some(place) = table.get_mut(fields) else { return Err(Stop::Wrong(Error::TooManyFields)) };
-            let name = match Name::look_up(&input[at..name_end]) {
+            let value = match behind {
+                // Most values stand behind one space.
+                [b':', b' ', value @ ..] if value.first().is_some_and(|first| *first > b' ') => value,
+                [b':', value @ ..] => behind_blanks(value),
+                [] => return Err(Stop::Partial),
+                _ => return Err(Stop::Wrong(Error::Field)),
+            };
+            let (value, end) = value.split_at(text_bytes(value));
+            let next = match end {
+                [b'\r', b'\n', next @ ..] => {
+                    if rest.len() - next.len() > limits.field_bytes {
+                        cold_path();
+                        fault = Some(Error::FieldTooLarge);
+                    }
+                    next
+                }
+                _ => {
+                    cold_path();
+                    let end = LineEnd::at(input, input.len() - end.len(), Error::Field)?;
+                    fault = Some(Error::LineEnding);
+                    &input[end.next..]
+                }
+            };
+            let Some(place) = places.next() else { return Err(Stop::Wrong(Error::TooManyFields)) };
+            let name = match Name::look_up(name_text) {
                 Look::Found(name) => name,
                 Look::Alike(_) => {
+                    cold_path();
                     some_alike = true;
                     Name::Other
                 }
             };
             seen = seen.with(name);
-            *place = Span { name, ..span };
-            if end.bare {
-                fault = Some(Error::LineEnding);
-            } else if end.next - at > limits.field_bytes {
-                fault = Some(Error::FieldTooLarge);
-            }
-            (fields, at) = (fields + 1, end.next);
+            *place = Span {
+                line: at as u32,
+                name_bytes: name_text.len() as u32,
+                value: (input.len() - end.len() - value.len()) as u32,
+                value_bytes: without_blanks(value).len() as u32,
+                name,
+                ends_here: false,
+            };
+            rest = next;
         }
     }
 
@@ -65,53 +95,25 @@ impl Section {
     }
 }
 
-/// The line at `at`, whose name ends at `name_end`. Nobody has looked the name up.
-#[inline(always)]
-fn field_line(input: &[u8], at: usize, name_end: usize) -> Result<(Span, LineEnd), Stop> {
-    match input.get(name_end) {
-        Some(b':') => {}
-        Some(_) => return Err(Stop::Wrong(Error::Field)),
-        None => return Err(Stop::Partial),
-    }
-    let value = value_start(input, name_end + 1);
-    let value_end = text_end(input, value);
-    let end = LineEnd::at(input, value_end, Error::Field)?;
-    let span = Span {
-        line: at as u32,
-        name_bytes: (name_end - at) as u32,
-        value: value as u32,
-        value_bytes: without_blanks(input, value, value_end) as u32,
-        name: Name::Other,
-        ends_here: false,
-    };
-    Ok((span, end))
-}
-
 /// Where a line begins that has no name.
 fn empty_line(input: &[u8], at: usize) -> Result<LineEnd, Stop> {
     let otherwise = if input.get(at) == Some(&b'\r') { Error::LineEnding } else { Error::Field };
     LineEnd::at(input, at, otherwise)
 }
 
-/// Most values stand behind one space.
-#[inline(always)]
-fn value_start(input: &[u8], mut at: usize) -> usize {
-    if let Some([b' ', b'!'..=0xff]) = input.get(at..at + 2) {
-        return at + 1;
-    }
-    while at < input.len() && is_blank(input[at]) {
-        at += 1;
-    }
-    at
+#[cold]
+fn behind_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| is_blank(**byte)).count();
+    &text[blanks..]
 }
 
-/// Bytes of a value without the white space behind it: nothing else in a value is less than a space, or the same.
+/// A value without the white space behind it: nothing else in a value is less than a space, or the same.
 #[inline(always)]
-fn without_blanks(input: &[u8], start: usize, mut end: usize) -> usize {
-    while end > start && input[end - 1] <= b' ' {
-        end -= 1;
+fn without_blanks(value: &[u8]) -> &[u8] {
+    match value {
+        [.., ..=b' '] => value.trim_ascii_end(),
+        _ => value,
     }
-    end - start
 }
 
 /// Finds the shadows among fields.

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Error,
     head::{BodyLength, FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, may_be_target},
-    scan::token_end,
+    scan::token_bytes,
     websocket,
 };
 
@@ -40,7 +40,7 @@ pub fn request<'b>(
     } else if read.pseudo(Pseudo::Protocol).is_some() {
         return Err(Error::StartLine.into());
     }
-    let is_token = !method_text.is_empty() && token_end(method_text, 0) == method_text.len();
+    let is_token = !method_text.is_empty() && token_bytes(method_text) == method_text.len();
     if !is_token {
         return Err(Error::StartLine.into());
     }
