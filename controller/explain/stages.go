@@ -131,7 +131,8 @@ func rules(said *dataplanev1.Explanation) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// servers says how many servers of the pool take requests, why the others do not, and which ones get less than they will.
+// servers says how many servers of the pool take requests, why the others do not, and which ones get less than they
+// will.
 func (t *teller) servers() string {
 	said := t.engine.said
 	takes := 0

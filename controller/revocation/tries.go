@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// triesMost is how many tries run at once, and failedMost how many of them may be of jobs whose last try failed: those
-	// may wait for servers that never answer.
+	// triesMost is how many tries run at once, and failedMost how many of them may be of jobs whose last try failed:
+	// those may wait for servers that never answer.
 	triesMost, failedMost = 32, 16
 	// serverMost is how many of them ask the same server: the others are there for other servers.
 	serverMost = 2

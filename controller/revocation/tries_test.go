@@ -29,9 +29,11 @@ func TestSomeTriesAskOneServerAndTheOthersAreForOtherServers(t *testing.T) {
 		of   func(i int, job *job)
 		want int // that run at once
 	}{
-		"one server":                 {func(i int, job *job) { job.server = "slow" }, serverMost},
-		"many servers":               {func(i int, job *job) { job.server = fmt.Sprint(i) }, triesMost},
-		"many servers, which failed": {func(i int, job *job) { job.server, job.failed = fmt.Sprint(i), true }, failedMost},
+		"one server":   {func(i int, job *job) { job.server = "slow" }, serverMost},
+		"many servers": {func(i int, job *job) { job.server = fmt.Sprint(i) }, triesMost},
+		"many servers, which failed": {func(i int, job *job) {
+			job.server, job.failed = fmt.Sprint(i), true
+		}, failedMost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(nil)

@@ -51,7 +51,8 @@ func (tx *Tx) apply(c change) {
 // Update runs decide on the newest view and commits its writes, all or none. They are on disk when Update returns. If
 // another process has written in between, decide runs again on the new view, so it must have no effect but on tx.
 // Update returns after View shows the change. It returns an error of decide unchanged, and writes nothing then. Other
-// errors: ErrTooLarge, ErrDiskFull, ErrBusy, ErrClosed, or those of etcd, with ErrUncertain if the change may be stored.
+// errors: ErrTooLarge, ErrDiskFull, ErrBusy, ErrClosed, or those of etcd, with ErrUncertain if the change may be
+// stored.
 //
 // Updates that arrive while another one is written wait. They are then written together: each decides on the writes of
 // the one before. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error to
