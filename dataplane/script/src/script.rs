@@ -69,7 +69,11 @@ pub struct ScriptSet {
 
 impl ScriptSet {
     pub fn has(&self, event: Event) -> bool {
-        self.scripts.iter().any(|script| script.event == event)
+        self.of(event).next().is_some()
+    }
+
+    pub(crate) fn of(&self, event: Event) -> impl Iterator<Item = &Script> {
+        self.scripts.iter().filter(move |script| script.event == event)
     }
 
     /// Makes the string groups ready for what these sources seem to compare, so that no request waits for it.

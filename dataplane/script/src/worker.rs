@@ -133,16 +133,15 @@ impl Machine {
     }
 
     fn run_each(&mut self, sets: &[Arc<ScriptSet>], event: Event) -> Option<Fault> {
-        let mut begun = false;
+        // Before the first one runs, because loading lifts the budget.
+        for script in sets.iter().flat_map(|set| set.of(event)) {
+            if let Err(error) = self.load(script) {
+                return Some(Fault::of(&error, &script.name));
+            }
+        }
+        self.budget.begin();
         for (at, set) in sets.iter().enumerate() {
-            for script in set.scripts.iter().filter(|script| script.event == event) {
-                if let Err(error) = self.load(script) {
-                    return Some(Fault::of(&error, &script.name));
-                }
-                if !begun {
-                    self.budget.begin();
-                    begun = true;
-                }
+            for script in set.of(event) {
                 {
                     let mut now = self.now.borrow_mut();
                     now.event = event;

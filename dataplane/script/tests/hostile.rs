@@ -151,3 +151,65 @@ fn script_without_loops_ends_soon() {
     let error = Script::compile("hostile", Event::Request, &"-".repeat(70_000)).expect_err("it is too long");
     assert_eq!(error.to_string(), "hostile HTTP_REQ: has 70000 bytes; a script may have 65536");
 }
+
+fn set_of(sources: &[&str]) -> Arc<ScriptSet> {
+    let scripts = sources.iter().map(|source| Script::compile("hostile", Event::Request, source).expect("a script"));
+    Arc::new(ScriptSet { scripts: scripts.collect(), ..ScriptSet::default() })
+}
+
+#[test]
+fn later_script_has_no_budget_of_its_own_when_it_is_loaded() {
+    // If it had none at all, this would be the end of the test, too: 40 million turns.
+    let long = "for i = 1, 4e7 do end";
+    for sources in [["local a = 1", long], [long, "local a = 1"], ["for i = 1, 1e5 do end", "for i = 1, 1e5 do end"]] {
+        let (mut scripts, set) = (Scripts::default(), set_of(&sources));
+        for time in ["the first time", "later"] {
+            let (_, fault) = run(&mut scripts, &set);
+            assert!(fault.contains(STEPS), "{time}: {sources:?}: {fault:?}");
+        }
+    }
+    let (mut scripts, set) = (Scripts::default(), set_of(&["local a = 1", "local s = string.rep('x', 3e6)"]));
+    for _ in 0..2 {
+        assert!(run(&mut scripts, &set).1.contains(MEMORY));
+    }
+}
+
+/// Goes through all that a script reaches, and raises an error for a table that can be written.
+const WALK: &str = r#"
+local seen = {}
+local function walk(what, path)
+    if type(what) ~= "table" then
+        local kind = type(what)
+        if kind == "string" or kind == "userdata" then
+            local meta = getmetatable(what)
+            if type(meta) == "table" and not seen[meta] then walk(meta, path .. "<metatable>") end
+        end
+        return
+    end
+    if seen[what] then return end
+    seen[what] = true
+    local can = pcall(rawset, what, "x", 1) or pcall(rawset, what, 1, 1) or pcall(table.insert, what, 1)
+        or pcall(table.clear, what) or pcall(setmetatable, what, {})
+    if can or not table.isfrozen(what) then error(path .. " can be written") end
+    local meta = getmetatable(what)
+    if type(meta) == "table" then walk(meta, path .. "<metatable>") end
+    for key, value in next, what do walk(value, path .. "." .. tostring(key)) end
+end
+walk(_G, "_G")
+local _, raised = pcall(avi.http.set_path)
+walk(raised, "an error")
+if not (seen[avi.vs.reqvar] and seen[avi.vs.ratelimit] and seen[string] and seen[getmetatable("").__index]) then
+    error("the walk has not gone everywhere")
+end
+"#;
+
+#[test]
+fn nothing_that_scripts_share_can_be_written() {
+    let (mut scripts, set) = (Scripts::default(), set(WALK));
+    assert_eq!(run(&mut scripts, &set).1, "");
+    for source in ["rawset(avi.vs.reqvar, 'a', 1)", "table.insert(avi.vs.reqvar, 1)", "avi.vs.reqvar[1] = {}"] {
+        let (_, fault) = run(&mut scripts, &crate::set(source));
+        assert!(!fault.is_empty(), "{source}");
+    }
+    assert_eq!(run(&mut scripts, &crate::set("avi.vs.reqvar.a = 1 assert(avi.vs.reqvar.a == 1)")).1, "");
+}

@@ -50,5 +50,7 @@ fn variables(maker: &Maker<'_>) -> Result<Table> {
     meta.raw_set("__metatable", false)?;
     meta.set_readonly(true);
     table.set_metatable(Some(meta))?;
+    // A new key still goes to `write`, and no key is ever in the table.
+    table.set_readonly(true);
     Ok(table)
 }
