@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,23 +16,23 @@ import (
 // noticed in 0.9 s.
 var unsaidBFD = kinds.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
-var unheededOfVrfContext = []unheeded[kinds.VrfContext]{
+var unheededOfVrfContext = declare("vrfcontext", "", []unheeded[kinds.VrfContext]{
 	{"static_routes", func(vrf *kinds.VrfContext) bool { return len(vrf.StaticRoutes) > 0 },
 		"engines have the routes of their machines: has no effect, give them there"},
 	{"gateway_mon", func(vrf *kinds.VrfContext) bool { return len(vrf.GatewayMonitors) > 0 }, watchesNoGateway},
 	{"internal_gateway_monitor", func(vrf *kinds.VrfContext) bool {
 		return vrf.InternalGatewayMonitor != nil && !vrf.InternalGatewayMonitor.Disabled
 	}, watchesNoGateway},
-}
+})
 
 const watchesNoGateway = "engines watch the routers that they announce to, by BFD and BGP, and no gateways: has no effect, see bfd_profile"
 
-var unheededOfBGP = []unheeded[kinds.BGPProfile]{
+var unheededOfBGP = declare("vrfcontext", "bgp_profile.", []unheeded[kinds.BGPProfile]{
 	{"routing_options", func(p *kinds.BGPProfile) bool { return len(p.RoutingOptions) > 0 },
 		"engines announce their VIPs, and neither learn nor pass on other routes: has no effect"},
-}
+})
 
-var unheededOfBGPPeer = []unheeded[kinds.BGPPeer]{
+var unheededOfBGPPeer = declare("vrfcontext", "bgp_profile.peers[%d].", []unheeded[kinds.BGPPeer]{
 	{"network_ref", func(p *kinds.BGPPeer) bool { return p.NetworkRef != "" },
 		"engines go by subnet and subnet6: has no effect"},
 	{"advertisement_interval", func(p *kinds.BGPPeer) bool {
@@ -41,17 +40,17 @@ var unheededOfBGPPeer = []unheeded[kinds.BGPPeer]{
 	}, "engines announce and withdraw routes at once: has no effect"},
 	{"bfd", func(p *kinds.BGPPeer) bool { return p.BFD && p.EBGPMultihop > 1 },
 		"engines speak single-hop BFD, and this peer is at ebgp_multihop hops: it is spoken to without BFD"},
-}
+})
 
 // bgpRouter says how engines speak BGP in a virtual routing context with a bgp_profile.
 func bgpRouter(vrf *kinds.VrfContext, report *report) *enginev1.Resource {
 	subject := about("vrfcontext", vrf.Identity, vrf.Named)
-	warnUnheeded(subject, "", unheededOfVrfContext, vrf, report)
-	warnUnheeded(subject, "bgp_profile.", unheededOfBGP, vrf.BGP, report)
+	warnUnheeded(subject, unheededOfVrfContext, vrf, report)
+	warnUnheeded(subject, unheededOfBGP, vrf.BGP, report)
 	router := &enginev1.BgpRouter{Uuid: vrf.UUID, Name: vrf.Name, LocalAs: vrf.BGP.LocalAS}
 	for i := range vrf.BGP.Peers {
 		peer := &vrf.BGP.Peers[i]
-		warnUnheeded(subject, fmt.Sprintf("bgp_profile.peers[%d].", i), unheededOfBGPPeer, peer, report)
+		warnUnheeded(subject, unheededOfBGPPeer, peer, report, i)
 		if !peer.Shutdown && !vrf.BGP.Shutdown {
 			router.Peers = append(router.Peers, bgpPeers(vrf, peer)...)
 		}

@@ -31,10 +31,25 @@ type fate struct{ what, why string }
 
 func TestPageOfFieldsTellsOfEachField(t *testing.T) {
 	page := []byte(fieldsPreface)
+	unknown := map[string]bool{} // kinds of tables
+	for _, each := range declared {
+		unknown[each.kind] = true
+	}
 	for _, kind := range schema.Kinds() {
-		if kind.Serving != schema.Apart {
-			page = append(page, fieldsOf(kind)...)
+		delete(unknown, kind.Name)
+		if kind.Serving == schema.Apart {
+			continue
 		}
+		section := fieldsOf(kind)
+		page = append(page, section...)
+		for field := range warnedOf(kind.Name) {
+			if !strings.Contains(section, "`"+field+"`") {
+				t.Errorf("%s has no field %s, of which a table tells", kind.Name, field)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		t.Errorf("tables tell of kinds that do not exist: %v", unknown)
 	}
 	if os.Getenv("WEIR_GEN") == "write" {
 		if err := os.WriteFile(fieldsPage, page, 0o644); err != nil {
@@ -109,34 +124,10 @@ func quoted(names []string) string {
 // warnedOf are the fields of a kind that a service is warned about, with the reasons.
 func warnedOf(kind string) map[string]string {
 	found := map[string]string{}
-	switch kind {
-	case "virtualservice":
-		addWarned(found, "", unheededOfVirtualService)
-		addWarned(found, "", unheededOfConnections)
-	case "pool":
-		addWarned(found, "", unheededOfPool)
-	case "applicationprofile":
-		addWarned(found, "", unheededOfApplicationProfile)
-		addWarned(found, "http_profile.", unheededOfHTTP)
-		addWarned(found, "http_profile.http2_profile.", unheededOfHTTP2)
-		addWarned(found, "dns_service_profile.", unheededOfDNS)
-	case "networkprofile":
-		addWarned(found, tcpPath, unheededOfTCP)
-		addWarned(found, tcpPath, unheededOfTCPUnderHTTP)
-	case "applicationpersistenceprofile":
-		addWarned(found, "", unheededOfPersistence)
-	case "serviceenginegroup":
-		addWarned(found, "", unheededOfGroup)
-	case "vrfcontext":
-		addWarned(found, "", unheededOfVrfContext)
-		addWarned(found, "bgp_profile.", unheededOfBGP)
-		addWarned(found, "bgp_profile.peers.", unheededOfBGPPeer)
+	for _, each := range declared {
+		if each.kind == kind {
+			found[each.field] = each.why
+		}
 	}
 	return found
-}
-
-func addWarned[T any](found map[string]string, path string, table []unheeded[T]) {
-	for _, setting := range table {
-		found[path+setting.field] = setting.why
-	}
 }

@@ -93,9 +93,9 @@ func http2Profile(vs *model.VirtualService) *dataplanev1.Http2Profile {
 // noteUnsupported warns of settings without effect.
 func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile, report *report) {
 	subject := about("applicationprofile", profile.Identity, profile.Named)
-	warnUnheeded(subject, "", unheededOfApplicationProfile, profile, report)
-	warnUnheeded(subject, "http_profile.", unheededOfHTTP, http, report)
+	warnUnheeded(subject, unheededOfApplicationProfile, profile, report)
+	warnUnheeded(subject, unheededOfHTTP, http, report)
 	if http.HTTP2 != nil {
-		warnUnheeded(subject, "http_profile.http2_profile.", unheededOfHTTP2, http.HTTP2, report)
+		warnUnheeded(subject, unheededOfHTTP2, http.HTTP2, report)
 	}
 }

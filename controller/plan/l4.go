@@ -14,12 +14,12 @@ var proxyProtocols = map[string]dataplanev1.ProxyProtocol{
 // services.
 func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile {
 	subject := about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named)
-	warnUnheeded(subject, "", unheededOfApplicationProfile, vs.ApplicationProfile, report)
+	warnUnheeded(subject, unheededOfApplicationProfile, vs.ApplicationProfile, report)
 	if limitsRequests(vs.ApplicationProfile) {
 		report.warn(subject, "dos_rl_profile.rl_profile", "limits requests, and %s", noRequests)
 	}
 	if dns := vs.ApplicationProfile.DNSService; dns != nil {
-		warnUnheeded(subject, "dns_service_profile.", unheededOfDNS, dns, report)
+		warnUnheeded(subject, unheededOfDNS, dns, report)
 	}
 	for _, pool := range vs.Pools() {
 		noteHashOfHTTP(pool, report)

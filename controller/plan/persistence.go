@@ -38,14 +38,14 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	subject := about("applicationpersistenceprofile", profile.Identity, profile.Named)
 	switch {
 	case keptByAddress(from):
-		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
-		warnUnheeded(subject, "", unheededByAddress, profile, report)
+		warnUnheeded(subject, unheededOfPersistence, profile, report)
+		warnUnheeded(subject, unheededByAddress, profile, report)
 		into.HashedBits = addressBits(from)
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
 		into.HashAddresses = from.IgnoreServerPort
 	case profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" && profile.HTTPCookie != nil:
-		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
+		warnUnheeded(subject, unheededOfPersistence, profile, report)
 		persistByCookie(from, into)
 		bind(from, into)
 	case profile.Type == "PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER" && profile.Header != nil:
@@ -128,20 +128,20 @@ func addressBits(pool *model.Pool) *uint32 {
 	return nil
 }
 
-var unheededOfPersistence = []unheeded[kinds.ApplicationPersistenceProfile]{
+var unheededOfPersistence = declare("applicationpersistenceprofile", "", []unheeded[kinds.ApplicationPersistenceProfile]{
 	{"http_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
 	}, "is for cookies with is_persistent_cookie: has no effect"},
 	{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
 	}, "clients keep their server however long they are away: has no effect"},
-}
+})
 
-var unheededByAddress = []unheeded[kinds.ApplicationPersistenceProfile]{
+var unheededByAddress = declare("applicationpersistenceprofile", "", []unheeded[kinds.ApplicationPersistenceProfile]{
 	{"server_hm_down_recovery", func(p *kinds.ApplicationPersistenceProfile) bool {
 		return p.ServerHMDownRecovery != "HM_DOWN_PICK_NEW_SERVER"
 	}, "by address, clients of a server that is down get another one: has no effect"},
-}
+})
 
 // otherKeys are those whose cookies are read, besides the first one.
 func otherKeys(cookie *kinds.HTTPCookiePersistence) [][]byte {

@@ -87,7 +87,7 @@ func warnHTTP1(from *model.Pool, monitor *model.HealthMonitor, report *report) {
 
 func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 	subject := about("pool", from.Identity, from.Named)
-	warnUnheeded(subject, "", unheededOfPool, from, report)
+	warnUnheeded(subject, unheededOfPool, from, report)
 	timeoutMs := from.ServerTimeoutMs
 	if timeoutMs == 0 {
 		timeoutMs = defaultServerTimeoutMs

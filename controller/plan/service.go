@@ -39,10 +39,10 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	if d.report.blocked {
 		return d
 	}
-	warnUnheeded(d.subject, "", unheededOfVirtualService, vs, &d.report)
-	warnUnheeded(d.subject, "", unheededOfConnections, vs, &d.report)
+	warnUnheeded(d.subject, unheededOfVirtualService, vs, &d.report)
+	warnUnheeded(d.subject, unheededOfConnections, vs, &d.report)
 	if group := vs.Group; group != nil {
-		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), "", unheededOfGroup,
+		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), unheededOfGroup,
 			&group.ServiceEngineGroup, &d.report)
 	}
 	d.service = &dataplanev1.VirtualService{

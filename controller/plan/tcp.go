@@ -11,9 +11,9 @@ const tcpPath = "profile.tcp_proxy_profile."
 // tcpProfile converts the settings that an engine can choose. The kernel decides about the rest of a network profile.
 func tcpProfile(vs *model.VirtualService, report *report) *dataplanev1.TcpProfile {
 	subject, tcp := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named), vs.TCP
-	warnUnheeded(subject, tcpPath, unheededOfTCP, tcp, report)
+	warnUnheeded(subject, unheededOfTCP, tcp, report)
 	if vs.HTTP != nil {
-		warnUnheeded(subject, tcpPath, unheededOfTCPUnderHTTP, tcp, report)
+		warnUnheeded(subject, unheededOfTCPUnderHTTP, tcp, report)
 	}
 	return &dataplanev1.TcpProfile{
 		IdleTimeoutS:         tcp.IdleTimeoutS,

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
@@ -14,6 +16,25 @@ type unheeded[T any] struct {
 	field string
 	set   func(*T) bool
 	why   string
+}
+
+// unheededTable has the settings in one place of a kind of object.
+type unheededTable[T any] struct {
+	path     string // from the object to the settings: "http_profile.", "peers[%d]."
+	settings []unheeded[T]
+}
+
+// declared has each setting of each table, so that docs/fields.md tells of all that there is a warning about.
+var declared []declaration
+
+type declaration struct{ kind, field, why string }
+
+// declare makes a table of a kind of object.
+func declare[T any](kind, path string, settings []unheeded[T]) unheededTable[T] {
+	for _, setting := range settings {
+		declared = append(declared, declaration{kind, strings.ReplaceAll(path, "[%d]", "") + setting.field, setting.why})
+	}
+	return unheededTable[T]{path, settings}
 }
 
 const (
@@ -40,7 +61,7 @@ var (
 	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
 )
 
-var unheededOfVirtualService = []unheeded[model.VirtualService]{
+var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.VirtualService]{
 	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noDosers},
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
@@ -74,9 +95,9 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	}, "network_profile_ref is for servers, too: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
 		"engines do not translate host names yet: has no effect"},
-}
+})
 
-var unheededOfConnections = slices.Concat(
+var unheededOfConnections = declare("virtualservice", "", slices.Concat(
 	ofConnections("connections_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.ConnectionsRateLimit != nil
 	}),
@@ -88,9 +109,9 @@ var unheededOfConnections = slices.Concat(
 	ofConnections("performance_limits.max_concurrent_connections", func(vs *model.VirtualService) bool {
 		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxConcurrentConnections > 0
 	}),
-)
+))
 
-var unheededOfPool = []unheeded[model.Pool]{
+var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noServerRates},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
@@ -132,18 +153,18 @@ var unheededOfPool = []unheeded[model.Pool]{
 		"engines do not rewrite the Host header yet: has no effect"},
 	{"rewrite_host_header_to_sni", func(p *model.Pool) bool { return p.RewriteHostToSNI },
 		"engines do not rewrite the Host header yet: has no effect"},
-}
+})
 
-var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
+var unheededOfApplicationProfile = declare("applicationprofile", "", []unheeded[kinds.ApplicationProfile]{
 	{"dos_rl_profile.dos_profile", func(p *kinds.ApplicationProfile) bool {
 		return p.DosRateLimit != nil && p.DosRateLimit.DosProfile != nil
 	}, "engines do not raise alarms by thresholds of their own: use alerts on the counters of refusals: has no effect"},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},
-}
+})
 
-var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
+var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[kinds.HTTPProfile]{
 	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, allAlike},
 	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, allAlike},
 	{"compression_profile.filter", func(h *kinds.HTTPProfile) bool {
@@ -155,9 +176,9 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 	}, "virtual services share the memory that a worker has for stored responses: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
-}
+})
 
-var unheededOfHTTP2 = []unheeded[kinds.HTTP2Profile]{
+var unheededOfHTTP2 = declare("applicationprofile", "http_profile.http2_profile.", []unheeded[kinds.HTTP2Profile]{
 	{"max_http2_queued_frames_to_client_per_connection", func(h *kinds.HTTP2Profile) bool {
 		return h.MaxQueuedFrames != usualHTTP2.MaxQueuedFrames
 	}, "engines stop reading a client that does not take its frames: has no effect"},
@@ -166,9 +187,9 @@ var unheededOfHTTP2 = []unheeded[kinds.HTTP2Profile]{
 	}, "engines push nothing: has no effect"},
 	{"enable_http2_server_push", func(h *kinds.HTTP2Profile) bool { return h.ServerPush },
 		"browsers take no pushes any more, and engines send none: has no effect"},
-}
+})
 
-var unheededOfTCP = []unheeded[kinds.TCPProxy]{
+var unheededOfTCP = declare("networkprofile", tcpPath, []unheeded[kinds.TCPProxy]{
 	unusualTCP("ignore_time_wait", func(t *kinds.TCPProxy) any { return t.IgnoreTimeWait }),
 	unusualTCP("time_wait_delay", func(t *kinds.TCPProxy) any { return t.TimeWaitMs }),
 	unusualTCP("max_retransmissions", func(t *kinds.TCPProxy) any { return t.MaxRetransmissions }),
@@ -187,14 +208,14 @@ var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 	unusualTCP("reorder_threshold", func(t *kinds.TCPProxy) any { return t.ReorderThreshold }),
 	unusualTCP("reassembly_queue_size", func(t *kinds.TCPProxy) any { return t.ReassemblyQueueSize }),
 	unusualTCP("ip_dscp", func(t *kinds.TCPProxy) any { return t.DSCP }),
-}
+})
 
 func unusualTCP(field string, value func(*kinds.TCPProxy) any) unheeded[kinds.TCPProxy] {
 	isSet := func(t *kinds.TCPProxy) bool { return value(t) != value(usualTCPProxy) }
 	return unheeded[kinds.TCPProxy]{field, isSet, kernels}
 }
 
-var unheededOfDNS = []unheeded[kinds.DNSServiceProfile]{
+var unheededOfDNS = declare("applicationprofile", "dns_service_profile.", []unheeded[kinds.DNSServiceProfile]{
 	{"domain_names", func(d *kinds.DNSServiceProfile) bool { return len(d.DomainNames) > 0 }, passesDNS},
 	unusualDNS("edns", func(d *kinds.DNSServiceProfile) any { return d.EDNS }),
 	unusualDNS("num_dns_ip", func(d *kinds.DNSServiceProfile) any { return d.NumDNSIP }),
@@ -204,7 +225,7 @@ var unheededOfDNS = []unheeded[kinds.DNSServiceProfile]{
 	unusualDNS("negative_caching_ttl", func(d *kinds.DNSServiceProfile) any { return d.NegativeCachingTTL }),
 	unusualDNS("error_response", func(d *kinds.DNSServiceProfile) any { return d.ErrorResponse }),
 	unusualDNS("ecs_stripping_enabled", func(d *kinds.DNSServiceProfile) any { return d.ECSStripping }),
-}
+})
 
 func unusualDNS(field string, value func(*kinds.DNSServiceProfile) any) unheeded[kinds.DNSServiceProfile] {
 	isSet := func(d *kinds.DNSServiceProfile) bool { return value(d) != value(usualDNS) }
@@ -213,18 +234,18 @@ func unusualDNS(field string, value func(*kinds.DNSServiceProfile) any) unheeded
 
 // unheededOfTCPUnderHTTP has settings without effect under HTTP. At layer 4 they have one: the idle timeout closes
 // tunnels.
-var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
+var unheededOfTCPUnderHTTP = declare("networkprofile", tcpPath, []unheeded[kinds.TCPProxy]{
 	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
 		"only WebSockets are closed by it; other idle connections by the timeouts of the application profile"},
 	{"keepalive_in_halfclose_state", func(t *kinds.TCPProxy) bool { return !t.KeepaliveInHalfClose },
 		"http_profile.weir_half_close_timeout of the application profile decides about half-closed connections"},
-}
+})
 
-// warnUnheeded warns of the settings in one table. path leads from the object to these settings: "http_profile.".
-func warnUnheeded[T any](about subject, path string, table []unheeded[T], settings *T, report *report) {
-	for _, setting := range table {
+// warnUnheeded warns of the settings in one table. at has the places in the lists on the path to them.
+func warnUnheeded[T any](about subject, table unheededTable[T], settings *T, report *report, at ...any) {
+	for _, setting := range table.settings {
 		if setting.set(settings) {
-			report.warn(about, path+setting.field, "%s", setting.why)
+			report.warn(about, fmt.Sprintf(table.path, at...)+setting.field, "%s", setting.why)
 		}
 	}
 }

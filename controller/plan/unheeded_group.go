@@ -9,7 +9,7 @@ import (
 )
 
 // unheededOfGroup has the settings of an engine group on which nobody acts: neither place, nor cloud, nor engines.
-var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
+var unheededOfGroup = declare("serviceenginegroup", "", differing[kinds.ServiceEngineGroup]([]reason{
 	{"an engine uses the CPUs, the memory and the disk of its machine: has no effect",
 		`vcpus_per_se memory_per_se disk_per_se cpu_reserve mem_reserve connection_memory_percentage app_cache_percent
 		extra_shared_config_memory ssl_sess_cache_per_vs l7_conns_per_core`},
@@ -49,7 +49,7 @@ var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
 		se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
 	{"engines report their counters each second: has no effect",
 		"metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
-})
+}))
 
 // reason says why some fields are unheeded. fields has their names in the API, with spaces in between.
 type reason struct{ why, fields string }

@@ -26,7 +26,7 @@ var heededOfGroup = strings.Fields(`
 
 func TestEachSettingOfAGroupIsHeededOrItsOperatorIsTold(t *testing.T) {
 	told := map[string]bool{}
-	for _, setting := range unheededOfGroup {
+	for _, setting := range unheededOfGroup.settings {
 		if told[setting.field] {
 			t.Errorf("%s is in the table twice", setting.field)
 		}
@@ -46,7 +46,7 @@ func TestEachSettingOfAGroupIsHeededOrItsOperatorIsTold(t *testing.T) {
 func TestSettingsOfAGroupThatAreAsUsualAreNotToldOf(t *testing.T) {
 	usual := *schema.Defaults[kinds.ServiceEngineGroup]()
 	usual.FloatingIntfIPs = []kinds.IPAddr{}
-	for _, setting := range unheededOfGroup {
+	for _, setting := range unheededOfGroup.settings {
 		if setting.set(&usual) {
 			t.Errorf("%s is as usual", setting.field)
 		}

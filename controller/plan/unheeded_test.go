@@ -12,7 +12,7 @@ func TestNobodyIsToldThatGatewaysAreNotWatchedWhoDoesNotWantIt(t *testing.T) {
 			GatewayMonitors: []kinds.GatewayMonitor{}},
 	} {
 		var report report
-		warnUnheeded(about("vrfcontext", vrf.Identity, vrf.Named), "", unheededOfVrfContext, vrf, &report)
+		warnUnheeded(about("vrfcontext", vrf.Identity, vrf.Named), unheededOfVrfContext, vrf, &report)
 		if len(report.findings) != 0 {
 			t.Errorf("%+v: %v", vrf, report.findings)
 		}
