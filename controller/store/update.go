@@ -11,8 +11,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // settleTimeout bounds a commit on a disk that hangs.
@@ -270,17 +268,14 @@ func (s *Store) explain(err error) error {
 	}
 }
 
-// isBusy tells whether etcd would answer if it had time: what it waits for takes too long, the raft of its only member
-// was late and has no leader for a moment, or too many requests wait to be applied.
+// lateAnswers are those of an etcd that has no time: what it waits for takes too long, its only member has no leader
+// for a moment, or too many requests wait to be applied.
+var lateAnswers = []error{context.DeadlineExceeded, rpctypes.ErrGRPCDeadlineExceeded, rpctypes.ErrTooManyRequests,
+	rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost,
+	rpctypes.ErrTimeoutWaitAppliedIndex, rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrUnhealthy}
+
 func isBusy(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rpctypes.ErrTooManyRequests) {
-		return true
-	}
-	if answer, ok := errors.AsType[rpctypes.EtcdError](err); ok {
-		return answer.Code() == codes.Unavailable || answer.Code() == codes.DeadlineExceeded
-	}
-	answer := status.Code(err) // the client of etcd does not know all answers of its server
-	return answer == codes.Unavailable || answer == codes.DeadlineExceeded
+	return slices.ContainsFunc(lateAnswers, func(answer error) bool { return errors.Is(err, answer) })
 }
 
 func (s *Store) ended() bool {

@@ -30,7 +30,7 @@ var worldly = []string{"net", "net/http", "os", "os/exec", "io/fs", "syscall", "
 // onlyImporter names for a library the packages that may know it, each by its exact path.
 var onlyImporter = map[string][]string{
 	"go.etcd.io/":                {"controller/store"},
-	"google.golang.org/grpc":     {"controller/link", "controller/store", "agent/link", "agent/monitor"},
+	"google.golang.org/grpc":     {"controller/link", "agent/link", "agent/monitor"},
 	"github.com/osrg/gobgp/":     {"agent/route", "agent/route/bfd"},
 	"github.com/spf13/cobra":     {"cmd/weir"},
 	"github.com/BurntSushi/toml": {"bench/workloads", "controller/outward", "lab/topology"},
