@@ -128,14 +128,15 @@ func addressBits(pool *model.Pool) *uint32 {
 	return nil
 }
 
-var unheededOfPersistence = declare("applicationpersistenceprofile", "", []unheeded[kinds.ApplicationPersistenceProfile]{
-	{"http_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
-		return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
-	}, "is for cookies with is_persistent_cookie: has no effect"},
-	{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
-		return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
-	}, "clients keep their server however long they are away: has no effect"},
-})
+var unheededOfPersistence = declare("applicationpersistenceprofile", "",
+	[]unheeded[kinds.ApplicationPersistenceProfile]{
+		{"http_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
+		}, "is for cookies with is_persistent_cookie: has no effect"},
+		{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
+		}, "clients keep their server however long they are away: has no effect"},
+	})
 
 var unheededByAddress = declare("applicationpersistenceprofile", "", []unheeded[kinds.ApplicationPersistenceProfile]{
 	{"server_hm_down_recovery", func(p *kinds.ApplicationPersistenceProfile) bool {

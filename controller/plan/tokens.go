@@ -24,8 +24,9 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 	switch {
 	case vs.SSOPolicyRef == "" && vs.JWT == nil:
 		if vs.HTTP != nil && vs.Parent != nil && vs.Parent.SSOPolicyRef != "" {
-			report.warn(subject, "sso_policy_ref", "is empty: requests for this child need no token, although those that "+
-				"stay with its parent %s do. Give it a policy and jwt_config, if they shall", vs.Parent.Name)
+			report.warn(subject, "sso_policy_ref",
+				"is empty: requests for this child need no token, although those that "+
+					"stay with its parent %s do. Give it a policy and jwt_config, if they shall", vs.Parent.Name)
 		}
 		return nil
 	case vs.SSOPolicyRef == "":

@@ -32,7 +32,8 @@ type declaration struct{ kind, field, why string }
 // declare makes a table of a kind of object.
 func declare[T any](kind, path string, settings []unheeded[T]) unheededTable[T] {
 	for _, setting := range settings {
-		declared = append(declared, declaration{kind, strings.ReplaceAll(path, "[%d]", "") + setting.field, setting.why})
+		field := strings.ReplaceAll(path, "[%d]", "") + setting.field
+		declared = append(declared, declaration{kind, field, setting.why})
 	}
 	return unheededTable[T]{path, settings}
 }
