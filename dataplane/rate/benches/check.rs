@@ -9,15 +9,16 @@ use std::{
     time::Instant,
 };
 
-use weir_rate::{Key, Limit, Moment, Tally};
+use weir_rate::{Key, Limit, Moment, Tallies, Tally};
 
 const ROUNDS: u64 = 10_000;
 const RUNS: u64 = 200;
 
 fn main() {
-    let tally = Tally::new(1);
     let limit = |count, period_s| Limit::new("set", "rule", count, period_s, 0);
     let wide = limit(1_000_000_000, 1);
+    // As many as a virtual service may have beside rules.
+    let tally = Tallies::new(1).of("", 1, (1..30).map(|count| limit(count, 60)).chain([wide, limit(1, 3_600)]));
     let client = |number: u64| tally.key(&wide).client(IpAddr::from(u32::to_be_bytes(number as u32)));
     report("one client", &tally, &wide, |_| client(1));
     report("10,000 clients", &tally, &wide, client);

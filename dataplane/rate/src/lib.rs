@@ -1,5 +1,5 @@
 //! How many of something may happen in a time: for each client, each path, each key. All workers of an engine count
-//! together, without locks. Pure: the time comes in, an answer goes out; who is refused what is decided elsewhere.
+//! together; only a new key takes a lock. Pure: the time comes in, an answer goes out; who is refused what is decided elsewhere.
 #![forbid(unsafe_code)]
 
 mod gauge;

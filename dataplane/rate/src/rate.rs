@@ -10,38 +10,6 @@ pub struct Rate {
     interval: u64,
     /// How far ahead the arrival time may lie: `burst` intervals.
     tolerance: u64,
-    slack: Slack,
-}
-
-/// How far ahead an arrival time may lie so that an event still passes, rounded down to nine bits: little enough to stand in
-/// a cell beside its key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slack(u16);
-
-impl Slack {
-    /// The bits of a single-precision number without its sign and its last fifteen bits. Never 0.
-    fn of(ticks: u64) -> Self {
-        Self((((ticks as f32).to_bits() >> 15) as u16).saturating_add(1))
-    }
-
-    pub fn from_bits(bits: u16) -> Self {
-        Self(bits)
-    }
-
-    pub fn bits(self) -> u16 {
-        self.0
-    }
-
-    fn ticks(self) -> f32 {
-        f32::from_bits(u32::from(self.0.saturating_sub(1)) << 15)
-    }
-
-    /// How much of its rate a key has used. Below 1 an event passes; rounding has it reach 1 a little before the last one. It
-    /// compares keys of different rates.
-    pub fn used(self, arrival: u64, now: u64) -> f32 {
-        // An interval of one tick has no slack.
-        arrival.saturating_sub(ticks(now)) as f32 / self.ticks().max(f32::MIN_POSITIVE)
-    }
 }
 
 /// An event is beyond a rate.
@@ -77,7 +45,7 @@ impl Rate {
         let period = ticks(u64::from(period_s.max(1)).saturating_mul(NANOS_PER_S));
         let interval = period.div_ceil(count);
         let tolerance = interval.saturating_mul(count.max(burst.into()));
-        Self { interval, tolerance, slack: Slack::of(tolerance - interval) }
+        Self { interval, tolerance }
     }
 
     /// The part of one of several engines that have the same rate together. At least one event may come at once on each.
@@ -85,13 +53,7 @@ impl Rate {
         let engines = u64::from(engines.max(1));
         let at_once = (self.tolerance / self.interval).div_ceil(engines);
         let interval = self.interval.saturating_mul(engines);
-        // The cell is found by the slack, and stays the same when engines come and go.
-        Self { interval, tolerance: interval.saturating_mul(at_once), slack: self.slack }
-    }
-
-    #[inline]
-    pub(crate) fn slack(&self) -> Slack {
-        self.slack
+        Self { interval, tolerance: interval.saturating_mul(at_once) }
     }
 
     /// Counts an event, or refuses it. An event that is refused is not counted. `now` is in nanoseconds.
@@ -111,6 +73,11 @@ impl Rate {
     /// What [`take`](Self::take) would say, without counting.
     pub fn look(&self, cell: &AtomicU64, now: u64) -> Result<(), Beyond> {
         self.next(cell.load(Relaxed), ticks(now)).map(drop)
+    }
+
+    /// Whether an event would be refused.
+    pub(crate) fn refuses(&self, arrival: u64, now: u64) -> bool {
+        self.next(arrival, ticks(now)).is_err()
     }
 
     /// The arrival time after one more event.
@@ -169,21 +136,6 @@ mod tests {
         assert_eq!(rate.take(&cell, 35 * S - 1), Err(Beyond { wait_nanos: 1 }));
         assert_eq!(rate.take(&cell, 35 * S), Ok(()));
         assert_eq!(Beyond { wait_nanos: 0 }.wait_s(), 1);
-    }
-
-    #[test]
-    fn slack_tells_how_much_of_a_rate_is_used() {
-        for (count, period, burst) in [(1, 60, 0), (5, 60, 0), (10, 1, 0), (1_000, 86_400, 0), (7, 3, 40)] {
-            let (rate, cell) = (Rate::new(count, period, burst), AtomicU64::new(EMPTY));
-            let used = |at| rate.slack().used(cell.load(Relaxed), at);
-            assert_eq!(used(S), 0.0);
-            for number in 1..=count.max(burst) {
-                assert_eq!(passed(&rate, &cell, S, 1), 1);
-                let share = number as f32 / (count.max(burst) - 1) as f32;
-                assert!((used(S) - share).abs() < 0.01 * share || count == 1, "{} and not {share}", used(S));
-            }
-            assert!(used(S) >= 1.0 && passed(&rate, &cell, S, 1) == 0);
-        }
     }
 
     #[test]

@@ -1,11 +1,9 @@
-//! The cells of many keys, in a table of fixed size that all workers of an engine share.
-//!
-//! A key has its place in one set of four cells, a line of the cache. A new key gets the cell of the set that has used the
-//! least of its rate: mostly one that has nothing counted any more. A cell that refuses at the moment is never given away, so
-//! a flood of new keys frees nobody, whichever limit they belong to; if all four of a set refuse, a new key passes uncounted.
+//! What the keys of one limit have used of their rates. The table begins small, and grows by levels as more keys come at once:
+//! a level that is there stays, and its cells never move. Each key may have a cell in one set of each level. When all sets of
+//! a new key are full and the table cannot grow, the key that has used the least is forgotten.
 
 use std::sync::{
-    Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{
         AtomicU64,
         Ordering::{Acquire, Relaxed, SeqCst},
@@ -15,22 +13,43 @@ use std::sync::{
 use zerocopy::FromZeros;
 
 use crate::{
-    Beyond, Key, Moment,
+    Beyond, Gauge, Key, Moment, Place,
     moment::Mode,
-    rate::{EMPTY, Rate, Slack, ticks},
+    rate::{EMPTY, Rate, ticks},
 };
 
 const WAYS: usize = 4;
 /// The tag of a cell that no key has.
 const NOBODY: u64 = 0;
-const SLACK_BITS: u64 = u16::MAX as u64;
 /// So many new keys of different sets can get their cells at once.
-const BRINGERS: usize = 64;
+const BRINGERS: usize = 16;
+/// A cell that is empty for so long is given to another key before the table grows.
+const IDLE_NANOS: u64 = 1_000_000_000;
+
+/// Which bits of a hash choose the set of a level. Keys that share a set of one level are spread over all sets of the next.
+#[derive(Clone, Copy)]
+struct Shape {
+    first_bit: u32,
+    bits: u32,
+    /// Tables that may have the level at once.
+    tables: u64,
+}
+
+/// Rooms for 256, 4,096 and 65,536 keys: 4 KiB, 64 KiB and 1 MiB.
+const SHAPES: [Shape; 3] = [
+    Shape { first_bit: 0, bits: 6, tables: u64::MAX },
+    Shape { first_bit: 6, bits: 10, tables: 1024 },
+    Shape { first_bit: 16, bits: 14, tables: 128 },
+];
+
+/// How many tables of an engine have which level. When the most have one, others stay as small as they are.
+#[derive(Default, Debug)]
+pub struct Room([Gauge; SHAPES.len()]);
 
 #[derive(FromZeros, Debug)]
 #[repr(C)]
 struct Cell {
-    /// The hash of its key, of which the last bits are those of its rate's slack; or [`NOBODY`].
+    /// The hash of its key, or [`NOBODY`].
     tag: AtomicU64,
     arrival: AtomicU64,
 }
@@ -39,24 +58,27 @@ struct Cell {
 #[repr(C, align(64))]
 struct Set([Cell; WAYS]);
 
-/// Sets of cells: memory that no key has used costs none.
+#[derive(Debug)]
+struct Level {
+    sets: Box<[Set]>,
+    _place: Place,
+}
+
 #[derive(Debug)]
 pub struct Table {
-    sets: Box<[Set]>,
+    /// Filled from the first to the last.
+    levels: [OnceLock<Level>; SHAPES.len()],
+    room: Arc<Room>,
     /// Held while a new key gets a cell: two workers that bring one key at once would give it two. By the last bits of hashes.
     bringing: [Mutex<()>; BRINGERS],
 }
 
 impl Table {
-    /// With room for this many keys, a power of two of at least four.
-    pub fn of_keys(keys: usize) -> Self {
-        debug_assert!(keys.is_power_of_two() && keys >= WAYS);
-        // The system gives zeroed pages when they are first touched.
-        let sets = <[Set]>::new_box_zeroed_with_elems(keys / WAYS).unwrap_or_default();
-        Self { sets, bringing: [const { Mutex::new(()) }; BRINGERS] }
+    pub fn within(room: Arc<Room>) -> Self {
+        Self { levels: Default::default(), room, bringing: [const { Mutex::new(()) }; BRINGERS] }
     }
 
-    /// An event of a key comes.
+    /// An event of a key comes. The rate is always that of the same limit.
     #[inline]
     pub fn admit(&self, key: &Key, rate: &Rate, at: Moment) -> Result<(), Beyond> {
         match at.mode {
@@ -69,65 +91,102 @@ impl Table {
     #[inline]
     fn take(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
         let hash = key.hash();
-        let Some(set) = self.set(hash) else { return Ok(()) };
-        let tag = tag_of(hash, rate);
-        let cell = set.find(tag).or_else(|| self.bring(set, (hash, tag), now));
+        let cell = self.find(hash).or_else(|| self.bring(hash, rate, now));
         cell.map_or(Ok(()), |cell| rate.take(&cell.arrival, now))
     }
 
     /// What [`take`](Self::take) would say, without counting.
     fn look(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
-        let hash = key.hash();
-        let cell = self.set(hash).and_then(|set| set.find(tag_of(hash, rate)));
-        cell.map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
+        self.find(key.hash()).map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
     }
 
-    /// A cell for a key that had none a moment ago.
-    #[cold]
-    #[inline(never)]
-    fn bring<'t>(&self, set: &'t Set, (hash, tag): (u64, u64), now: u64) -> Option<&'t Cell> {
-        let _alone = self.bringing[hash as usize % BRINGERS].lock().unwrap_or_else(PoisonError::into_inner);
-        set.find(tag).or_else(|| set.bring(tag, now))
+    /// The set of a key in each level that is there.
+    #[inline]
+    fn sets(&self, hash: u64) -> impl Iterator<Item = &Set> {
+        let levels = self.levels.iter().map_while(OnceLock::get).zip(SHAPES);
+        levels.filter_map(move |(level, shape)| level.sets.get(shape.set(hash)))
     }
 
     #[inline]
-    fn set(&self, hash: u64) -> Option<&Set> {
-        self.sets.get(hash as usize & self.sets.len().wrapping_sub(1))
+    fn find(&self, hash: u64) -> Option<&Cell> {
+        self.sets(hash).find_map(|set| set.find(hash))
+    }
+
+    /// A cell for a key that had none a moment ago; `None`: all that it could have refuse at the moment.
+    #[cold]
+    #[inline(never)]
+    fn bring(&self, hash: u64, rate: &Rate, now: u64) -> Option<&Cell> {
+        let _alone = self.bringing[hash as usize % BRINGERS].lock().unwrap_or_else(PoisonError::into_inner);
+        // A turn without success means that the table grew, or that the cell was counted in meanwhile; a few are enough.
+        for _ in 0..WAYS + SHAPES.len() {
+            if let Some(cell) = self.find(hash) {
+                return Some(cell);
+            }
+            let least = self.least_used(hash, now);
+            if !least.as_ref().is_some_and(|least| least.is_idle(now)) && self.grow() {
+                continue;
+            }
+            let Spare { cell, tag, .. } = least.filter(|least| !rate.refuses(least.arrival, now))?;
+            if cell.pass_on(tag, hash, now) {
+                return Some(cell);
+            }
+        }
+        None
+    }
+
+    /// Of the cells that a key could have, the one that has used the least of its rate. Of idle ones, the first.
+    fn least_used(&self, hash: u64, now: u64) -> Option<Spare<'_>> {
+        let spares = self.sets(hash).flat_map(|set| &set.0).map(|cell| Spare {
+            cell,
+            tag: cell.tag.load(SeqCst),
+            arrival: cell.arrival.load(Relaxed),
+        });
+        // One without a tag that has something counted is just being passed on.
+        let free = spares.filter(|spare| spare.tag != NOBODY || spare.arrival <= ticks(now));
+        free.min_by_key(|spare| spare.arrival.max(idle_since(now)))
+    }
+
+    /// Adds a level. False: the table has all, or there is no room.
+    fn grow(&self) -> bool {
+        let Some(at) = self.levels.iter().position(|level| level.get().is_none()) else { return false };
+        let Some(place) = self.room.0[at].enter(SHAPES[at].tables) else { return false };
+        // The system gives zeroed pages when they are first touched.
+        self.levels[at].get_or_init(|| {
+            let sets = <[Set]>::new_box_zeroed_with_elems(1 << SHAPES[at].bits).unwrap_or_default();
+            Level { sets, _place: place }
+        });
+        true
     }
 }
 
-/// What a cell is found by. The bits that it lacks are those that choose the set.
-#[inline]
-fn tag_of(hash: u64, rate: &Rate) -> u64 {
-    hash & !SLACK_BITS | u64::from(rate.slack().bits())
+impl Shape {
+    #[inline]
+    fn set(self, hash: u64) -> usize {
+        (hash >> self.first_bit) as usize & ((1 << self.bits) - 1)
+    }
+}
+
+/// A cell that may be given to another key.
+struct Spare<'t> {
+    cell: &'t Cell,
+    tag: u64,
+    arrival: u64,
+}
+
+impl Spare<'_> {
+    fn is_idle(&self, now: u64) -> bool {
+        self.arrival <= idle_since(now)
+    }
+}
+
+fn idle_since(now: u64) -> u64 {
+    ticks(now.saturating_sub(IDLE_NANOS))
 }
 
 impl Set {
     #[inline]
     fn find(&self, tag: u64) -> Option<&Cell> {
         self.0.iter().find(|cell| cell.tag.load(Acquire) == tag)
-    }
-
-    /// Gives a new key a cell; `None`: all refuse at the moment. One worker at a time does this in a set.
-    fn bring(&self, tag: u64, now: u64) -> Option<&Cell> {
-        // A turn without success means that the cell was counted in meanwhile; a few are enough.
-        for _ in 0..WAYS {
-            let (at, before) = self.victim(now)?;
-            if self.0[at].pass_on(before, tag, now) {
-                return Some(&self.0[at]);
-            }
-        }
-        None
-    }
-
-    /// The cell that has used the least of its rate, and its tag; `None`: all refuse.
-    fn victim(&self, now: u64) -> Option<(usize, u64)> {
-        let cells = self.0.iter().map(|cell| (cell.tag.load(SeqCst), cell.arrival.load(Relaxed)));
-        // One without a tag that has something counted is just being passed on.
-        let free = cells.enumerate().filter(|(_, (tag, arrival))| *tag != NOBODY || *arrival <= ticks(now));
-        let used = free.map(|(at, (tag, arrival))| (at, tag, Slack::from_bits(tag as u16).used(arrival, now)));
-        let least = used.filter(|(.., used)| *used < 1.0).min_by(|one, other| one.2.total_cmp(&other.2));
-        least.map(|(at, tag, _)| (at, tag))
     }
 }
 
@@ -160,6 +219,26 @@ mod tests {
         Key::of(3, number)
     }
 
+    /// With only so many levels.
+    fn table(levels: usize) -> Table {
+        let room = Room::default();
+        for (gauge, shape) in room.0.iter().zip(SHAPES).skip(levels) {
+            (0..shape.tables).for_each(|_| std::mem::forget(gauge.enter(shape.tables)));
+        }
+        Table::within(Arc::new(room))
+    }
+
+    /// Keys whose set in each of the first levels is that of the key 0.
+    fn neighbors(levels: usize) -> impl Iterator<Item = Key> {
+        let sets = |hash: u64| SHAPES.map(|shape| shape.set(hash));
+        let wanted = sets(key(0).hash());
+        (0..).map(key).filter(move |key| sets(key.hash())[..levels] == wanted[..levels])
+    }
+
+    fn levels(table: &Table) -> usize {
+        table.levels.iter().filter(|level| level.get().is_some()).count()
+    }
+
     #[test]
     fn set_is_a_line_of_the_cache() {
         assert_eq!((size_of::<Set>(), align_of::<Set>()), (64, 64));
@@ -167,8 +246,7 @@ mod tests {
 
     #[test]
     fn flood_of_new_keys_frees_nobody_from_a_limit() {
-        let (table, rate) = (Table::of_keys(64), Rate::new(10, 60, 0));
-        // Sixteen sets: no key here is the fourth of its set.
+        let (table, rate) = (table(2), Rate::new(10, 60, 0));
         let hot: Vec<_> = (0..12).map(key).collect();
         for key in &hot {
             assert_eq!((0..10).filter(|_| table.take(key, &rate, S).is_ok()).count(), 10);
@@ -180,41 +258,13 @@ mod tests {
     }
 
     #[test]
-    fn flood_of_keys_of_one_limit_frees_nobody_from_another() {
-        let (slow, fast) = (Rate::new(1_000, 86_400, 0), Rate::new(5, 60, 0));
-        let at_once = Rate::new(1, 1, 0);
-        for (refusing, flooding) in [(&fast, &slow), (&slow, &fast), (&at_once, &slow)] {
-            let table = Table::of_keys(64);
-            let hot: Vec<_> = (0..12).map(key).collect();
-            for key in &hot {
-                while table.take(key, refusing, S).is_ok() {}
-            }
-            for number in 0..100_000 {
-                let _ = table.take(&key(1_000 + number), flooding, S + number);
-            }
-            assert!(hot.iter().all(|key| table.take(key, refusing, S + 100_000).is_err()), "{refusing:?}");
-        }
-    }
-
-    #[test]
-    fn key_near_its_limit_stays_where_keys_of_a_slower_one_come() {
-        let (slow, fast) = (Rate::new(1_000, 86_400, 0), Rate::new(5, 60, 0));
-        let table = Table::of_keys(4);
-        assert_eq!((0..4).filter(|_| table.take(&key(1), &fast, S).is_ok()).count(), 4);
-        for number in 0..1_000 {
-            let _ = table.take(&key(1_000 + number), &slow, S + number);
-        }
-        assert_eq!((0..4).filter(|_| table.take(&key(1), &fast, S + 1_000).is_ok()).count(), 1);
-    }
-
-    #[test]
     fn key_that_comes_again_and_again_is_counted_through_a_flood() {
-        let (table, rate) = (Table::of_keys(64), Rate::new(10, 60, 0));
+        let (table, rate) = (table(1), Rate::new(10, 60, 0));
         let mut passed = 0;
         for number in 0..2_000 {
-            // Twenty new keys for each time that it comes: more than one per set.
-            for other in 0..20 {
-                let _ = table.take(&key(1_000 + number * 20 + other), &rate, S + number);
+            // Eighty new keys for each time that it comes: more than one per set.
+            for other in 0..80 {
+                let _ = table.take(&key(1_000 + number * 80 + other), &rate, S + number);
             }
             passed += u32::from(table.take(&key(1), &rate, S + number).is_ok());
         }
@@ -222,32 +272,64 @@ mod tests {
     }
 
     #[test]
-    fn new_key_passes_where_all_of_its_set_refuse() {
-        let (table, rate) = (Table::of_keys(4), Rate::new(1, 60, 0));
-        for number in 0..4 {
-            assert!(table.take(&key(number), &rate, S).is_ok());
-        }
-        assert!((0..4).all(|number| table.take(&key(number), &rate, S).is_err()));
-        assert!((0..9).all(|_| table.take(&key(9), &rate, S).is_ok()));
+    fn new_key_passes_where_all_that_it_could_replace_refuse() {
+        let (table, rate) = (table(1), Rate::new(1, 60, 0));
+        let keys: Vec<_> = neighbors(1).take(5).collect();
+        let (others, new) = (&keys[..4], &keys[4]);
+        assert!(others.iter().all(|key| table.take(key, &rate, S).is_ok()));
+        assert!(others.iter().all(|key| table.take(key, &rate, S).is_err()));
+        assert!((0..9).all(|_| table.take(new, &rate, S).is_ok()));
         // When their time is over, it gets a cell.
-        assert_eq!((0..9).filter(|_| table.take(&key(9), &rate, 62 * S).is_ok()).count(), 1);
+        assert_eq!((0..9).filter(|_| table.take(new, &rate, 62 * S).is_ok()).count(), 1);
     }
 
     #[test]
     fn cell_that_is_passed_on_has_nothing_counted() {
-        let (table, rate) = (Table::of_keys(4), Rate::new(10, 60, 0));
-        for number in 0..4 {
-            (0..5 + number).for_each(|_| assert!(table.take(&key(number), &rate, S).is_ok()));
+        let (table, rate) = (table(1), Rate::new(10, 60, 0));
+        let keys: Vec<_> = neighbors(1).take(5).collect();
+        for (number, key) in keys[..4].iter().enumerate() {
+            (0..5 + number).for_each(|_| assert!(table.take(key, &rate, S).is_ok()));
         }
-        assert_eq!((0..99).filter(|_| table.take(&key(9), &rate, S).is_ok()).count(), 10);
-        assert_eq!((0..99).filter(|_| table.take(&key(3), &rate, S).is_ok()).count(), 2, "the others are still there");
+        assert_eq!((0..99).filter(|_| table.take(&keys[4], &rate, S).is_ok()).count(), 10);
+        assert_eq!((0..99).filter(|_| table.take(&keys[3], &rate, S).is_ok()).count(), 2, "the others are still there");
+    }
+
+    #[test]
+    fn table_grows_with_the_keys_that_come_at_once() {
+        let (table, rate) = (table(3), Rate::new(1, 60, 0));
+        for (keys, most) in [(0, 0), (20, 1), (400, 2), (6_000, 3)] {
+            assert!((0..keys).all(|number| table.take(&key(number), &rate, S).is_ok() || number < keys / 2));
+            assert!((0..keys).all(|number| table.take(&key(number), &rate, S).is_err()), "all are counted");
+            assert!(levels(&table) <= most, "{} levels for {keys} keys", levels(&table));
+        }
+    }
+
+    #[test]
+    fn keys_that_come_one_after_the_other_share_cells() {
+        let (table, rate) = (table(3), Rate::new(10, 1, 0));
+        assert!((0..100_000).all(|number| table.take(&key(number), &rate, S + number * S / 5).is_ok()));
+        assert_eq!(levels(&table), 1);
+    }
+
+    #[test]
+    fn table_gives_its_room_back() {
+        let room = Arc::new(Room::default());
+        let fill = || {
+            let table = Table::within(room.clone());
+            neighbors(1).take(5).for_each(|key| assert!(table.take(&key, &Rate::new(1, 60, 0), S).is_ok()));
+            table
+        };
+        let tables: Vec<_> = (0..1_025).map(|_| fill()).collect();
+        assert!(tables[..1_024].iter().all(|table| levels(table) == 2) && levels(&tables[1_024]) == 1);
+        drop(tables);
+        assert_eq!(levels(&fill()), 2);
     }
 
     #[test]
     fn look_gives_no_cell() {
-        let (table, rate) = (Table::of_keys(4), Rate::new(1, 60, 0));
+        let (table, rate) = (table(1), Rate::new(1, 60, 0));
         assert!(table.look(&key(1), &rate, S).is_ok());
-        assert!(table.sets[0].0.iter().all(|cell| cell.tag.load(SeqCst) == NOBODY));
+        assert_eq!(levels(&table), 0);
         assert!(table.take(&key(1), &rate, S).is_ok());
         assert_eq!(table.look(&key(1), &rate, S), Err(Beyond { wait_nanos: 60 * S }));
     }

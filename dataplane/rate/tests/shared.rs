@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::atomic::AtomicU64, sync::atomic::Ordering::Relaxed, thread};
 
 use proptest::prelude::*;
-use weir_rate::{Limit, Moment, Tally};
+use weir_rate::{Limit, Moment, Tallies};
 
 const S: u64 = 1_000_000_000;
 const WORKERS: u64 = 8;
@@ -11,7 +11,8 @@ const WORKERS: u64 = 8;
 #[test]
 fn exactly_the_rate_passes_over_all_workers() {
     for keys in [1, 3, 400] {
-        let (tally, limit) = (Tally::new(5), Limit::new("set", "rule", 1_000, 1, 0));
+        let limit = Limit::new("set", "rule", 1_000, 1, 0);
+        let tally = Tallies::new(5).of("", 1, [limit]);
         let passed: Vec<_> = (0..keys).map(|_| AtomicU64::new(0)).collect();
         let key = |at: u64| tally.key(&limit).client(IpAddr::from(u32::to_be_bytes(at as u32)));
         thread::scope(|scope| {
@@ -35,9 +36,24 @@ fn exactly_the_rate_passes_over_all_workers() {
 }
 
 #[test]
+fn flood_of_keys_of_one_limit_leaves_another_exact() {
+    // Each invented key is refused for a day.
+    let (slow, fast) = (Limit::new("set", "slow", 1, 86_400, 0), Limit::new("set", "fast", 5, 60, 0));
+    let tally = Tallies::new(5).of("", 1, [slow, fast]);
+    for number in 0..1_000_000u32 {
+        let _ = tally.admit(&slow, &tally.key(&slow).text(&number.to_be_bytes()), Moment::counting(S));
+    }
+    for number in 0..1_000u32 {
+        let key = tally.key(&fast).text(&number.to_be_bytes());
+        let passed = (0..20).filter(|_| tally.admit(&fast, &key, Moment::counting(S)).is_ok()).count();
+        assert_eq!(passed, 5, "key {number}");
+    }
+}
+
+#[test]
 fn workers_that_bring_one_key_at_once_count_in_one_cell() {
     let limit = Limit::new("set", "rule", 10, 60, 0);
-    let tally = Tally::new(5);
+    let tally = Tallies::new(5).of("", 1, [limit]);
     for number in 0..2_000u32 {
         let key = tally.key(&limit).text(&number.to_be_bytes());
         let passed = AtomicU64::new(0);
@@ -65,7 +81,8 @@ proptest! {
         burst in 0u32..100,
         gaps in prop::collection::vec(0u64..400_000_000, 1..300),
     ) {
-        let (tally, limit) = (Tally::new(5), Limit::new("set", "rule", count, period_s, burst));
+        let limit = Limit::new("set", "rule", count, period_s, burst);
+        let tally = Tallies::new(5).of("", 1, [limit]);
         let depth = f64::from(count.max(burst));
         let per_nano = f64::from(count) / (f64::from(period_s) * 1e9);
         let (mut now, mut tokens) = (S, depth);

@@ -21,7 +21,7 @@ pub struct Policies {
     limits: Box<[RateRule]>,
     needs: Needs,
     /// `None`: nothing is limited.
-    tally: Option<Arc<Tally>>,
+    tally: Option<Tally>,
 }
 
 /// What becomes of a request.
@@ -79,7 +79,7 @@ pub struct Judged<'p> {
 }
 
 impl Policies {
-    pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Arc<Tally>>) -> Self {
+    pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Tally>) -> Self {
         let mut needs = Needs::default();
         sets.iter().for_each(|set| needs.join(set.needs));
         limits.iter().for_each(|rate| rate.limit.note_needs(&mut needs));
@@ -146,12 +146,12 @@ impl Policies {
         admits: &mut dyn FnMut() -> bool,
     ) {
         for rate in &self.limits {
-            if judged.limit(self.tally.as_deref(), view, rate, &[], at).is_break() {
+            if judged.limit(self.tally.as_ref(), view, rate, &[], at).is_break() {
                 return;
             }
         }
         for set in &self.sets {
-            let ended = set.security.each(view, found, |_, rule| judged.secure(self.tally.as_deref(), view, rule, at));
+            let ended = set.security.each(view, found, |_, rule| judged.secure(self.tally.as_ref(), view, rule, at));
             if ended.is_break() {
                 break;
             }

@@ -56,9 +56,12 @@ pub enum Barred {
 }
 
 impl NetworkPolicy {
-    /// Whether some rule has a rate.
-    pub fn limits_rates(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule.action, NetworkAction::Limit(_)))
+    /// Those of its rules.
+    pub fn limits(&self) -> impl Iterator<Item = Limit> {
+        self.rules.iter().filter_map(|rule| match rule.action {
+            NetworkAction::Limit(limit) => Some(limit),
+            NetworkAction::Allow | NetworkAction::Deny => None,
+        })
     }
 
     /// Lets a connection in or bars it. `tally` is that of the virtual service; without it, rates are not limited.
@@ -103,6 +106,8 @@ impl ConnectionMatch {
 
 #[cfg(test)]
 mod tests {
+    use weir_rate::Tallies;
+
     use super::*;
     use crate::addresses::{AddressRange, Addresses};
 
@@ -196,8 +201,7 @@ mod tests {
                 ConnectionMatch { client: clients(false, "10.0.0.9", "10.0.0.9"), ..Default::default() },
             ),
         ]);
-        assert!(policy.limits_rates());
-        let tally = Tally::new(1);
+        let tally = Tallies::new(1).of("", 1, policy.limits());
         let come = |client: &str, at| {
             let arriving = Arriving { client: client.parse().unwrap(), listener_port: 80, unix_s: 0 };
             policy.judge(&arriving, Some(&tally), at)

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use weir_rate::Limit;
+
 use crate::{
     asked::{Needs, View},
     condition::Condition,
@@ -170,9 +172,12 @@ impl PolicySet {
         Self { uuid, name, security, requests, responses, needs }
     }
 
-    /// Whether rules limit how often requests come.
-    pub fn limits_rates(&self) -> bool {
-        self.security.all.iter().any(|rule| matches!(rule.action, SecurityAction::Limit(_)))
+    /// How often requests may come that its rules match.
+    pub fn limits(&self) -> impl Iterator<Item = Limit> {
+        self.security.all.iter().filter_map(|rule| match &rule.action {
+            SecurityAction::Limit(rate) => Some(rate.limit.limit),
+            _ => None,
+        })
     }
 
     /// Whether responses are looked at.

@@ -18,7 +18,7 @@ pub struct Gate {
     network: Option<Arc<NetworkPolicy>>,
     source: Source,
     /// `Some`: it counts.
-    tally: Option<Arc<Tally>>,
+    tally: Option<Tally>,
 }
 
 /// What a gate is made of.
@@ -60,11 +60,15 @@ impl Gate {
     pub(crate) fn of(
         source: Source,
         network: Option<Arc<NetworkPolicy>>,
-        tally: impl FnOnce() -> Arc<Tally>,
+        tally: impl FnOnce(Vec<Limit>) -> Tally,
     ) -> Option<Box<Self>> {
-        let limits = source != Source::default();
-        let counts = limits || network.as_ref().is_some_and(|network| network.limits_rates());
-        (limits || network.is_some()).then(|| Box::new(Self { network, source, tally: counts.then(tally) }))
+        if source == Source::default() && network.is_none() {
+            return None;
+        }
+        let own = source.limits.iter().map(|limit| limit.limit);
+        let counted: Vec<_> = own.chain(network.iter().flat_map(|network| network.limits())).collect();
+        let counts = !counted.is_empty() || source.open_max > 0;
+        Some(Box::new(Self { network, source, tally: counts.then(|| tally(counted)) }))
     }
 
     pub(crate) fn network(&self) -> Option<&Arc<NetworkPolicy>> {
@@ -74,14 +78,14 @@ impl Gate {
     /// Whether a connection would be barred now. Nothing is counted. `now` is in nanoseconds.
     pub fn look(&self, arriving: &Arriving, now: u64) -> Result<(), Barred> {
         let Some(network) = &self.network else { return Ok(()) };
-        network.judge(arriving, self.tally.as_deref(), Moment::looking(now))
+        network.judge(arriving, self.tally.as_ref(), Moment::looking(now))
     }
 
     /// A connection comes. `now` is in nanoseconds.
     pub fn enter(&self, arriving: &Arriving, now: u64) -> Entry {
         let at = Moment::counting(now);
         if let Some(network) = &self.network
-            && let Err(barred) = network.judge(arriving, self.tally.as_deref(), at)
+            && let Err(barred) = network.judge(arriving, self.tally.as_ref(), at)
         {
             return Entry::Barred(barred);
         }

@@ -9,7 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
-use weir_rate::Tally;
+use weir_rate::{Limit, Tally};
 use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
@@ -281,7 +281,7 @@ impl ServiceReader<'_> {
         if findings.errors.len() > found {
             return None;
         }
-        let policies = policies.and_then(|parts| parts.into_policies(|| self.tally(source)));
+        let policies = policies.and_then(|parts| parts.into_policies(|limits| self.tally(source, limits)));
         let scripts = scripts.and_then(ScriptParts::into_scripts);
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
@@ -305,17 +305,15 @@ impl ServiceReader<'_> {
             policies,
             scripts,
             content: content?.map(Box::new),
-            gate: Gate::of(gate?, network, || self.tally(source)),
+            gate: Gate::of(gate?, network, |limits| self.tally(source, limits)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
     }
 
-    fn tally(&self, source: &v1::VirtualService) -> Arc<Tally> {
-        let tally = self.worker.tallies.of(&source.uuid);
-        tally.share_with(source.engines);
-        tally
+    fn tally(&self, source: &v1::VirtualService, limits: Vec<Limit>) -> Tally {
+        self.worker.tallies.of(&source.uuid, source.engines, limits)
     }
 
     /// `None`: it cannot have the role that it is given, or its parent is unusable.

@@ -7,7 +7,7 @@ pub(crate) mod rule;
 
 use std::sync::Arc;
 
-use weir_rate::Tally;
+use weir_rate::{Limit, Tally};
 use weir_rules::{Choice, Policies, PolicySet, RateRule};
 
 pub(crate) use groups::{
@@ -96,14 +96,15 @@ impl Parts {
         self.sets.is_empty() && self.limits.is_empty() && self.identity.is_none() && self.tokens.is_none()
     }
 
-    /// `tally` is that of the virtual service, in which limits count.
-    pub fn into_policies(self, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<ServicePolicies>> {
+    /// `tally` makes one for limits of the virtual service.
+    pub fn into_policies(self, tally: impl FnOnce(Vec<Limit>) -> Tally) -> Option<Box<ServicePolicies>> {
         if self.is_empty() {
             return None;
         }
         let Self { sets, destinations, limits, identity, tokens } = self;
-        let counts = !limits.is_empty() || sets.iter().any(|set| set.limits_rates());
-        let tally = counts.then(tally);
+        let own = limits.iter().map(|rate| rate.limit.limit);
+        let counted: Vec<_> = own.chain(sets.iter().flat_map(|set| set.limits())).collect();
+        let tally = (!counted.is_empty()).then(|| tally(counted));
         Some(Box::new(ServicePolicies { rules: Policies::of(sets, limits, tally), destinations, identity, tokens }))
     }
 }

@@ -12,5 +12,6 @@ mod fuzz;
 mod hosting;
 mod plan;
 mod protocols;
+mod rates;
 mod sequences;
 mod steps;
