@@ -36,10 +36,12 @@ pub enum Listener {
     RulesByPart,
     /// Plain, and a rule edits each request.
     Edited,
+    /// Plain, and stored responses answer.
+    Cached,
 }
 
 impl Listener {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Plain,
         Self::Tls12,
         Self::Tls13,
@@ -50,6 +52,7 @@ impl Listener {
         Self::RulesByPath,
         Self::RulesByPart,
         Self::Edited,
+        Self::Cached,
     ];
 
     fn is_tls(self) -> bool {
@@ -79,6 +82,7 @@ impl Listener {
             Self::RulesByPath => 8082,
             Self::RulesByPart => 8083,
             Self::Edited => 8084,
+            Self::Cached => 8085,
         };
         (Ipv4Addr::new(10, 0, 0, 1), port).into()
     }
@@ -143,7 +147,11 @@ fn service(listener: Listener) -> api::VirtualService {
             ..Default::default()
         }],
         pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
-        http: Some(api::HttpProfile { http2: http2.then(http2_profile), ..http_profile() }),
+        http: Some(api::HttpProfile {
+            http2: http2.then(http2_profile),
+            cache: (listener == Listener::Cached).then(cache),
+            ..http_profile()
+        }),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
         analytics: (listener == Listener::Recorded).then(analytics),
@@ -186,6 +194,19 @@ fn http_profile() -> api::HttpProfile {
         xff: true,
         xff_name: "X-Forwarded-For".to_owned(),
         x_forwarded_proto: true,
+        ..Default::default()
+    }
+}
+
+/// By Avi's defaults.
+fn cache() -> api::Cache {
+    api::Cache {
+        min_bytes: 100,
+        max_bytes: 4 << 20,
+        default_expire_s: 600,
+        age_field: true,
+        date_field: true,
+        x_cache_field: true,
         ..Default::default()
     }
 }

@@ -1,6 +1,6 @@
 //! What a request asks of a cache, and how a stored response answers it (RFC 9111 §4).
 
-use weir_wire::head::{Fields, Method, RequestHead};
+use weir_wire::head::{Field, Fields, Method, RequestHead};
 
 use crate::{
     date::unix_s,
@@ -24,9 +24,10 @@ pub struct Asked {
     modified_since: Option<u64>,
     range: Option<Box<[u8]>>,
     if_range: Option<Box<[u8]>>,
-    /// Its fields, as lines, for what responses vary by.
     has_condition: bool,
+    /// Its fields, as lines, for what responses vary by.
     lines: Box<[u8]>,
+    hides_accept_encoding: bool,
 }
 
 /// Whether a stored response may answer.
@@ -60,38 +61,29 @@ impl Asked {
             return None;
         }
         let fields = &head.fields;
-        // Conditions that a cache does not know are the server's (RFC 9110 §13.1).
-        if ["if-match", "if-unmodified-since"].iter().any(|name| fields.find(name.as_bytes()).is_some()) {
-            return None;
-        }
-        let directives = match profile.settings.ignores_request_directives {
-            true => OfRequest::default(),
-            false => OfRequest::of(fields),
-        };
-        let boxed = |name: &'static [u8]| fields.find(name).map(Box::from);
-        let none_match: Option<Box<[u8]>> = joined(fields, b"if-none-match");
-        let modified_since = if none_match.is_none() { unix_s(fields.first(b"if-modified-since")) } else { None };
-        let mut lines = Vec::with_capacity(fields.text_bytes());
+        let mut said = Said::default();
         for field in fields.iter() {
-            if hides_accept_encoding && field.name_text.eq_ignore_ascii_case(b"accept-encoding") {
-                continue;
-            }
-            [field.name_text, b":", field.value, b"\n"].iter().for_each(|part| lines.extend_from_slice(part));
+            said.take(field)?;
         }
+        let directives = match said.directives && !profile.settings.ignores_request_directives {
+            true => OfRequest::of(fields),
+            false => OfRequest::default(),
+        };
+        let none_match = if said.none_match { joined(fields, b"if-none-match") } else { None };
+        let modified_since = said.modified_since.filter(|_| none_match.is_none()).and_then(unix_s);
         Some(Self {
             key: key(),
             head_only: head.method == Method::Head,
             directives,
-            authorized: fields.find(b"authorization").is_some(),
+            authorized: said.authorized,
+            // Also one that cannot be read here: its server may read it.
+            has_condition: said.none_match || said.modified_since.is_some(),
             none_match,
             modified_since,
-            range: boxed(b"range").filter(|_| head.method == Method::Get),
-            if_range: boxed(b"if-range"),
-            lines: lines.into(),
-            // Also one that cannot be read here: its server may read it.
-            has_condition: ["if-none-match", "if-modified-since"]
-                .iter()
-                .any(|name| fields.find(name.as_bytes()).is_some()),
+            range: said.range.filter(|_| head.method == Method::Get).map(Box::from),
+            if_range: said.if_range.map(Box::from),
+            lines: fields.lines().into(),
+            hides_accept_encoding,
         })
     }
 
@@ -123,6 +115,9 @@ impl Asked {
     /// All values of a field, without white space around their elements.
     fn value_of(&self, name: &[u8]) -> Vec<u8> {
         let mut value = Vec::new();
+        if self.hides_accept_encoding && name.eq_ignore_ascii_case(b"accept-encoding") {
+            return value;
+        }
         for line in self.lines.split(|&byte| byte == b'\n') {
             let Some(at) = line.iter().position(|&byte| byte == b':') else { continue };
             if line[..at].eq_ignore_ascii_case(name) {
@@ -176,6 +171,39 @@ impl Asked {
             Part::Bytes { first, last } => Given::Part { first, last },
             Part::Unsatisfiable => Given::Unsatisfiable,
         }
+    }
+}
+
+/// The fields of a request that a cache acts on. Of two with one name, the first counts.
+#[derive(Default)]
+struct Said<'h> {
+    directives: bool,
+    authorized: bool,
+    none_match: bool,
+    modified_since: Option<&'h [u8]>,
+    range: Option<&'h [u8]>,
+    if_range: Option<&'h [u8]>,
+}
+
+impl<'h> Said<'h> {
+    /// `None`: the field is a condition that is the server's to judge (RFC 9110 §13.1).
+    #[inline]
+    fn take(&mut self, field: Field<'h>) -> Option<()> {
+        let (name, value) = (field.name_text, field.value);
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            5 if is(b"range") => _ = self.range.get_or_insert(value),
+            6 if is(b"pragma") => self.directives = true,
+            8 if is(b"if-match") => return None,
+            8 if is(b"if-range") => _ = self.if_range.get_or_insert(value),
+            13 if is(b"if-none-match") => self.none_match = true,
+            13 if is(b"cache-control") => self.directives = true,
+            13 if is(b"authorization") => self.authorized = true,
+            17 if is(b"if-modified-since") => _ = self.modified_since.get_or_insert(value),
+            19 if is(b"if-unmodified-since") => return None,
+            _ => {}
+        }
+        Some(())
     }
 }
 

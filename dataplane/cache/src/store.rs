@@ -19,7 +19,7 @@ const GHOSTS: usize = 16_384;
 /// Forms of one resource.
 const FORMS_MOST: usize = 8;
 
-/// What a resource is called by: scheme, host, path and query.
+/// What a resource is called by: whose it is, host, path and query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
     text: Box<[u8]>,
@@ -30,13 +30,16 @@ pub struct Key {
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Key {
-    pub fn of(scheme: &[u8], host: &[u8], path: &[u8]) -> Self {
-        let mut text = Vec::with_capacity(scheme.len() + host.len() + path.len() + 3);
-        [scheme, b"://", &host.to_ascii_lowercase(), path].iter().for_each(|part| text.extend_from_slice(part));
-        Self::of_text(text.into())
-    }
-
-    fn of_text(text: Box<[u8]>) -> Self {
+    /// `whose`: what tells apart resources of one name, in parts that cannot be mistaken for each other.
+    pub fn of(whose: &[&[u8]], host: &[u8], path: &[u8]) -> Self {
+        let bytes = whose.iter().map(|part| part.len()).sum::<usize>() + host.len() + path.len();
+        let mut text = Vec::with_capacity(bytes);
+        whose.iter().for_each(|part| text.extend_from_slice(part));
+        let at = text.len();
+        text.extend_from_slice(host);
+        text[at..].make_ascii_lowercase();
+        text.extend_from_slice(path);
+        let text = text.into_boxed_slice();
         let hash = SECRET.hash_one(&text);
         Self { text, hash }
     }
@@ -245,7 +248,7 @@ mod tests {
     use super::*;
 
     fn key(n: u32) -> Key {
-        Key::of(b"http", b"A.test", format!("/{n}").as_bytes())
+        Key::of(&[b"http "], b"A.test", format!("/{n}").as_bytes())
     }
 
     fn has(store: &mut Store<u32>, n: u32) -> bool {
@@ -254,9 +257,10 @@ mod tests {
 
     #[test]
     fn hosts_have_no_case_and_paths_have() {
-        assert_eq!(Key::of(b"http", b"A.test", b"/a"), Key::of(b"http", b"a.TEST", b"/a"));
-        assert_ne!(Key::of(b"http", b"a", b"/a"), Key::of(b"http", b"a", b"/A"));
-        assert_ne!(Key::of(b"http", b"a", b"/"), Key::of(b"https", b"a", b"/"));
+        let key = |whose: &[u8], host: &[u8], path: &[u8]| Key::of(&[whose], host, path);
+        assert_eq!(key(b"http ", b"A.test", b"/a"), key(b"http ", b"a.TEST", b"/a"));
+        assert_ne!(key(b"http ", b"a", b"/a"), key(b"http ", b"a", b"/A"));
+        assert_ne!(key(b"http ", b"a", b"/"), key(b"https ", b"a", b"/"));
     }
 
     #[test]

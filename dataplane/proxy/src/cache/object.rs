@@ -3,7 +3,10 @@
 use std::rc::Rc;
 
 use weir_cache::{Asked, Given, Selecting, Terms, Validators};
-use weir_wire::head::{Field, Fields, Name, NameSet, ResponseHead};
+use weir_wire::{
+    head::{Field, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, StoredHead},
+    http1::{self, Framing, Parsed},
+};
 
 use crate::{
     buf::Buf,
@@ -21,6 +24,7 @@ const BYTES_BESIDE: usize = 512;
 /// A whole response. Its pieces are shared with those who get them.
 pub(crate) struct Object {
     pub status: u16,
+    head: StoredHead,
     /// Its fields, as lines of text, without those that are of a connection, and without a length.
     lines: Box<[u8]>,
     reason: Box<[u8]>,
@@ -36,7 +40,7 @@ pub(crate) struct Object {
 
 /// A response while it comes.
 pub(crate) struct Filling {
-    object: Object,
+    begun: Begun,
     content: Vec<Vec<u8>>,
     bytes: u64,
     most_bytes: u64,
@@ -44,6 +48,16 @@ pub(crate) struct Filling {
     room: Room,
     /// Others wait for it.
     lead: Option<Lead>,
+}
+
+/// An object without its content.
+struct Begun {
+    status: u16,
+    lines: Box<[u8]>,
+    reason: Box<[u8]>,
+    terms: Terms,
+    selecting: Selecting,
+    epoch: u32,
 }
 
 /// Fields that say something of one connection or one moment.
@@ -73,18 +87,15 @@ impl Filling {
         (least_bytes, most_bytes): (u64, u64),
         (date, lead, room): (&[u8], Option<Lead>, Room),
     ) -> Self {
-        let object = Object {
+        let begun = Begun {
             status: head.status,
             lines: lines_of(&head.fields, date).into(),
             reason: head.reason.into(),
-            pieces: Box::default(),
-            length: 0,
             terms,
-            validators: Validators::of(&head.fields),
             selecting: asked.selecting(&head.fields),
             epoch,
         };
-        Self { object, content: Vec::new(), bytes: 0, most_bytes, least_bytes, room, lead }
+        Self { begun, content: Vec::new(), bytes: 0, most_bytes, least_bytes, room, lead }
     }
 
     /// Takes more of the content. `false`: it is too much.
@@ -112,13 +123,15 @@ impl Filling {
     /// The object, once all of its content has come. `None`: that is too short. Who leads says then what has become of it.
     pub fn finish(mut self) -> (Option<Object>, Option<Lead>) {
         let lead = self.lead.take();
-        let Self { object, content, bytes, least_bytes, .. } = self;
+        let Self { begun, content, bytes, least_bytes, .. } = self;
         let fitting = |mut piece: Vec<u8>| {
             piece.shrink_to_fit();
             Buf::from_vec(piece)
         };
-        let pieces = content.into_iter().map(fitting).collect();
-        ((bytes >= least_bytes).then_some(Object { pieces, length: bytes, ..object }), lead)
+        if bytes < least_bytes {
+            return (None, lead);
+        }
+        (Object::of(begun, content.into_iter().map(fitting).collect(), bytes), lead)
     }
 
     fn land(&mut self, landing: Landing) {
@@ -129,29 +142,38 @@ impl Filling {
 }
 
 impl Object {
-    /// The memory that it needs.
-    pub fn bytes(&self) -> usize {
-        self.lines.len() + self.length as usize + self.selecting.bytes() + self.validators.bytes() + BYTES_BESIDE
+    /// `None`: its head cannot be read again, which would be a defect.
+    fn of(begun: Begun, pieces: Box<[Buf]>, length: u64) -> Option<Self> {
+        let Begun { status, lines, reason, terms, selecting, epoch } = begun;
+        let text = text_of((status, &reason), (&lines, |_| true), &format!("Content-Length: {length}\r\n\r\n"));
+        let mut table = FieldTable::new();
+        let Ok(Parsed::Whole(read)) = http1::response(&text, Method::Get, &Limits::new(0, 0, 0), &mut table) else {
+            return None;
+        };
+        let (head, validators) = (StoredHead::of(&read.head), Validators::of(&read.head.fields));
+        Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, epoch })
     }
 
-    /// The head of an answer, as HTTP/1 has it, with the age of the object. `more`: lines besides.
+    /// The memory that it needs.
+    pub fn bytes(&self) -> usize {
+        let head = self.head.bytes() + self.lines.len() + self.validators.bytes();
+        head + self.length as usize + self.selecting.bytes() + BYTES_BESIDE
+    }
+
+    /// Its head, and how long its content is, in an answer to a request with this method.
+    pub fn whole(&self, method: Method) -> (ResponseHead<'_>, Framing) {
+        let framing = if method == Method::Head { Framing::None } else { Framing::Length(self.length) };
+        (self.head.head(framing.length()), framing)
+    }
+
+    /// The head of an answer, as HTTP/1 has it. `more`: lines besides.
     pub fn head(&self, given: Given, more: &[u8]) -> Vec<u8> {
-        let mut head = Vec::with_capacity(self.lines.len() + more.len() + 160);
-        let (status, reason): (u16, &[u8]) = match given {
+        let start: (u16, &[u8]) = match given {
             Given::Whole => (self.status, &self.reason),
             Given::NotModified => (304, b"Not Modified"),
             Given::Part { .. } => (206, b"Partial Content"),
             Given::Unsatisfiable => (416, b"Range Not Satisfiable"),
         };
-        head.extend_from_slice(format!("HTTP/1.1 {status} ").as_bytes());
-        head.extend_from_slice(reason);
-        head.extend_from_slice(b"\r\n");
-        for line in self.lines.split_inclusive(|&byte| byte == b'\n') {
-            if given == Given::Whole || matches!(given, Given::Part { .. }) || is_of_304(line) {
-                head.extend_from_slice(line);
-            }
-        }
-        head.extend_from_slice(more);
         let length = self.length;
         let framing = match given {
             Given::Whole => format!("Content-Length: {length}\r\n\r\n"),
@@ -161,13 +183,14 @@ impl Object {
             }
             Given::Unsatisfiable => format!("Content-Range: bytes */{length}\r\nContent-Length: 0\r\n\r\n"),
         };
-        head.extend_from_slice(framing.as_bytes());
-        head
+        let is_whole = given == Given::Whole || matches!(given, Given::Part { .. });
+        let end = [more, framing.as_bytes()].concat();
+        text_of(start, (&self.lines, |line| is_whole || is_of_304(line)), &end)
     }
 
-    /// The same object on new terms, by a 304 (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
+    /// The same object, as a 304 freshens it (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
     /// `date`: a line for a 304 without one.
-    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], terms: Terms, epoch: u32) -> Self {
+    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], epoch: u32) -> Option<Self> {
         let said = lines_of(&head.fields, date);
         let name_in = |line: &[u8]| line.split(|&byte| byte == b':').next().unwrap_or_default().to_ascii_lowercase();
         let names: Vec<Vec<u8>> = said.split_inclusive(|&byte| byte == b'\n').map(name_in).collect();
@@ -180,17 +203,15 @@ impl Object {
         let kept_content =
             self.lines.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_kept(line) && !of_content(line));
         lines.extend(kept_content.flatten().copied());
-        Self {
+        let begun = Begun {
             status: self.status,
             lines: lines.into(),
             reason: self.reason.clone(),
-            pieces: self.pieces.iter().map(Buf::share).collect(),
-            length: self.length,
-            terms,
-            validators: self.validators.clone(),
+            terms: self.terms,
             selecting: self.selecting.clone(),
             epoch,
-        }
+        };
+        Self::of(begun, self.pieces.iter().map(Buf::share).collect(), self.length)
     }
 
     /// The content from `at` up to `end`, as far as one piece has it. It shares the piece.
@@ -201,6 +222,23 @@ impl Object {
         let end = piece.len().min(begin.saturating_add(wanted));
         (begin < end).then(|| piece.part(begin..end))
     }
+}
+
+/// A head as HTTP/1 has it: the status, those of the lines that are wanted, and the end.
+fn text_of(
+    (status, reason): (u16, &[u8]),
+    (lines, is_wanted): (&[u8], impl Fn(&[u8]) -> bool),
+    end: impl AsRef<[u8]>,
+) -> Vec<u8> {
+    let mut text = Vec::with_capacity(lines.len() + end.as_ref().len() + reason.len() + 32);
+    text.extend_from_slice(format!("HTTP/1.1 {status} ").as_bytes());
+    text.extend_from_slice(reason);
+    text.extend_from_slice(b"\r\n");
+    for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| is_wanted(line)) {
+        text.extend_from_slice(line);
+    }
+    text.extend_from_slice(end.as_ref());
+    text
 }
 
 /// Whether a 304 says it, too (RFC 9110 §15.4.5).

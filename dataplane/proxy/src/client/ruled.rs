@@ -143,10 +143,10 @@ impl<'p> Ruled<'p> {
         // Scripts may keep something of a response from its client, and would not see a stored one.
         let cached = content.cached.as_ref().filter(|_| self.seen.is_none());
         if let (Some(cached), Some(host)) = (cached, head.host) {
-            let scheme = if client.facts.is_tls() { "https" } else { "http" };
             // Ports may have pools of their own.
-            let within = format!("{} {} {scheme}", cached.tag, client.facts.listener().port());
-            let key = || Key::of(within.as_bytes(), host, head.path);
+            let port = client.facts.listener().port().to_be_bytes();
+            let scheme: &[u8] = if client.facts.is_tls() { b"s" } else { b"p" };
+            let key = || Key::of(&[cached.tag.as_bytes(), &port, scheme], host, head.path);
             self.caching = match head.method {
                 Method::Get | Method::Head if !is_usual => None,
                 Method::Get | Method::Head => weir_cache::Asked::of(&cached.profile, head, key, hides_accept_encoding)

@@ -6,7 +6,7 @@ use weir_cache::{Fit, Given};
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{Limits, Method},
-    http1::{self, Parsed},
+    http1::{self, Parsed, Response},
 };
 
 use crate::{
@@ -30,6 +30,32 @@ use crate::{
 };
 
 const HIT: &[u8] = b"X-Cache: HIT\r\n";
+
+/// A line with an age.
+struct AgeLine {
+    text: [u8; AGE.len() + 20 + 2],
+    begin: usize,
+}
+
+const AGE: &[u8] = b"Age: ";
+
+impl AgeLine {
+    fn of(age_s: u64) -> Self {
+        let (mut text, mut begin, mut rest) = ([0; AGE.len() + 20 + 2], AGE.len() + 20, age_s);
+        text[begin..].copy_from_slice(b"\r\n");
+        while rest > 0 || begin == AGE.len() + 20 {
+            begin -= 1;
+            (text[begin], rest) = (b'0' + (rest % 10) as u8, rest / 10);
+        }
+        begin -= AGE.len();
+        text[begin..begin + AGE.len()].copy_from_slice(AGE);
+        Self { text, begin }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.text[self.begin..]
+    }
+}
 
 /// What the cache says to a request.
 pub(crate) enum Looked {
@@ -138,14 +164,8 @@ impl Proxy {
             return Err(Error::Defect);
         };
         let settings = &cached.profile.settings;
-        let mut lines = Vec::new();
-        if settings.age_field {
-            let age_s = object.terms.age_at(steady_s(io.now()));
-            lines.extend_from_slice(format!("Age: {age_s}\r\n").as_bytes());
-        }
-        if settings.x_cache_field {
-            lines.extend_from_slice(HIT);
-        }
+        let age = settings.age_field.then(|| AgeLine::of(object.terms.age_at(steady_s(io.now()))));
+        let added = [age.as_ref().map_or(&b""[..], AgeLine::bytes), if settings.x_cache_field { HIT } else { b"" }];
         let given = asked.given(object.status, &object.validators, object.length);
         let (at, end) = match given {
             Given::Part { first, last } => (first, last + 1),
@@ -153,14 +173,21 @@ impl Proxy {
             Given::Whole => (0, object.length),
             Given::NotModified | Given::Unsatisfiable => (0, 0),
         };
-        let text = object.head(given, &lines);
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let Core { cache, coders, date, fields, .. } = &mut *core;
-        let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
-        let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
-        let body = Incoming::of_server(received.framing);
         let context = Context::of_stored(exchange, client, goes_on, (date.line(), coders, cache))?;
-        let written = context.treat(io, &received, body, None)?.ok_or(Error::Defect)?;
+        // Rules see a head with all of its fields.
+        let written = if given == Given::Whole && exchange.awaited().is_none() {
+            let (head, framing) = object.whole(exchange.method);
+            let received = Response { head, framing, keep_alive: true, len: 0 };
+            context.treat(io, &received, Incoming::of_server(framing), None, added)?
+        } else {
+            let text = object.head(given, &added.concat());
+            let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
+            let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
+            context.treat(io, &received, Incoming::of_server(received.framing), None, [b"", b""])?
+        };
+        let written = written.ok_or(Error::Defect)?;
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();
         core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });

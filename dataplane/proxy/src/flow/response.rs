@@ -10,7 +10,7 @@ use weir_rules::Edits;
 use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
+    head::{HeadSink, ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Framing, Outgoing, Response},
 };
 
@@ -482,7 +482,7 @@ impl<'p> Context<'p> {
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
         if (self.exchange.treats_response() || edits.is_some()) && switch.is_none() {
-            return self.treat(io, received, body, edits);
+            return self.treat(io, received, body, edits, [b"", b""]);
         }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
@@ -535,7 +535,8 @@ impl<'p> Context<'p> {
         })
     }
 
-    /// Writes the head as rules, scripts and the coding of the content change it. `None`: it speaks of a stored response.
+    /// Writes the head as rules, scripts and the coding of the content change it. `added`: lines at
+    /// its end. `None`: it speaks of a stored response.
     #[cold]
     #[inline(never)]
     pub(super) fn treat<I: Io>(
@@ -544,6 +545,7 @@ impl<'p> Context<'p> {
         received: &Response<'_>,
         body: Incoming,
         scripted: Option<Edits<'_>>,
+        added: [&[u8]; 2],
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
         let head = &received.head;
@@ -567,12 +569,17 @@ impl<'p> Context<'p> {
         };
         edits.append(by_rules);
         let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
-        let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
+        let added_bytes = coding::HEAD_BYTES_ADDED + added[0].len() + added[1].len();
+        let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + added_bytes;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
-            None => edits.write_response(out, |out| http.write_response(head, facts, reply, out)),
+            None => {
+                edits.write_response(out, |out| http.write_response(head, facts, reply, out));
+                added.into_iter().for_each(|line| out.line(line));
+            }
             Some(treatment) => {
                 let mut coded = Coded::new(out, treatment.form());
                 edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
+                added.into_iter().for_each(|line| coded.line(line));
                 coded.end();
             }
         })?;

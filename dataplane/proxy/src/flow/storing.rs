@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use weir_cache::{Asked, Given, Terms, Times, Validators};
+use weir_cache::{Asked, Terms, Times, Validators};
 use weir_snapshot::Cached;
 use weir_wire::{
-    head::{BodyLength, FieldTable, Limits, Method, ResponseHead},
-    http1::{self, Framing, Parsed, Response},
+    head::{BodyLength, Method, ResponseHead},
+    http1::{Framing, Response},
 };
 
 use crate::{
@@ -60,12 +60,11 @@ pub(super) fn store<I: Io>(
     let date = if cached.profile.settings.date_field { date } else { b"" };
     if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
         let stale = &stale.object;
-        let of = if Validators::of(&head.fields).speak_of(&stale.validators) {
-            let (object, is_kept) = freshened(stale, (head, date), (cached, asked), times, caching.epoch);
-            Of::Stored { object: Rc::new(object), is_kept }
-        } else {
-            Of::Another
+        let of = match Validators::of(&head.fields).speak_of(&stale.validators) {
+            true => freshened(stale, (head, date), (cached, asked), times, caching.epoch),
+            false => None,
         };
+        let of = of.map_or(Of::Another, |(object, is_kept)| Of::Stored { object: Rc::new(object), is_kept });
         caching.said.set(Some(Said { of, server_goes_on: received.keep_alive }));
         return Stored::Said;
     }
@@ -99,19 +98,11 @@ fn freshened(
     (cached, asked): (&Cached, &Asked),
     times: Times,
     epoch: u32,
-) -> (Object, bool) {
-    let mut updated = stale.freshened(head, date, stale.terms, epoch);
-    let text = updated.head(Given::Whole, b"");
-    let mut table = FieldTable::new();
-    let terms = match http1::response(&text, Method::Get, &Limits::new(0, 0, 0), &mut table) {
-        Ok(Parsed::Whole(whole)) => {
-            updated.validators = Validators::of(&whole.head.fields);
-            Terms::of(&cached.profile, asked, &whole.head, times)
-        }
-        _ => None,
-    };
+) -> Option<(Object, bool)> {
+    let mut updated = stale.freshened(head, date, epoch)?;
+    let terms = Terms::of(&cached.profile, asked, &updated.whole(Method::Get).0, times);
     let once =
         Terms { fresh_s: 0, age_s: 0, came_s: times.came.steady_s, always_validates: true, must_revalidate: true };
     updated.terms = terms.unwrap_or(once);
-    (updated, terms.is_some())
+    Some((updated, terms.is_some()))
 }

@@ -101,6 +101,12 @@ impl<'b> Fields<'b> {
         self.head.len()
     }
 
+    /// All fields as lines of text, in one piece.
+    pub fn lines(&self) -> &'b [u8] {
+        let start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
+        self.head.get(start..).unwrap_or_default()
+    }
+
     /// The fields with one of these names.
     pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let (head, any) = (self.head, self.has_any(names));

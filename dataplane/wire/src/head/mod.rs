@@ -13,6 +13,7 @@ mod request;
 mod response;
 mod room;
 mod sink;
+mod stored;
 
 pub(crate) use fields::Span;
 pub use fields::{Field, FieldTable, Fields, MAX_FIELDS};
@@ -27,6 +28,7 @@ pub(crate) use response::{check_status, has_no_content};
 pub use room::Overflow;
 pub(crate) use room::Room;
 pub use sink::HeadSink;
+pub use stored::StoredHead;
 
 /// Which version of the semantics the sender of a message knows. Those of HTTP/2 are those of HTTP/1.1 (RFC 9110 §2.5):
 /// how a connection speaks is told by its protocol.
