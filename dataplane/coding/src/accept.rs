@@ -7,9 +7,33 @@ type Weight = u16;
 
 const FULL: Weight = 1000;
 
-/// The coding that a client likes best, given the values of its Accept-Encoding fields. `None`: it wants the content as
-/// it is, or does not say that it takes anything else.
-pub fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Coding> {
+/// Codings, the best first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Codings([Option<Coding>; Coding::ALL.len()]);
+
+impl Codings {
+    pub fn iter(self) -> impl Iterator<Item = Coding> {
+        self.0.into_iter().flatten()
+    }
+
+    pub fn first(self) -> Option<Coding> {
+        self.0[0]
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.first().is_none()
+    }
+}
+
+impl From<Coding> for Codings {
+    fn from(only: Coding) -> Self {
+        Self([Some(only), None, None])
+    }
+}
+
+/// The codings that a client takes, given the values of its Accept-Encoding fields. None: it wants the content as it is, or
+/// does not say that it takes anything else.
+pub fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Codings {
     let (mut weights, mut others, mut as_it_is) = ([None; Coding::ALL.len()], None, None);
     for element in values.flat_map(|value| value.split(|&byte| byte == b',')) {
         let mut parts = element.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
@@ -24,13 +48,11 @@ pub fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Coding> {
         }
     }
     let weight = |coding: Coding| weights[coding as usize].or(others).unwrap_or(0);
-    let mut best: Option<Coding> = None;
-    for coding in Coding::ALL.into_iter().filter(|coding| weight(*coding) > 0) {
-        if best.is_none_or(|best| weight(coding) > weight(best)) {
-            best = Some(coding);
-        }
-    }
-    best.filter(|best| as_it_is.is_none_or(|as_it_is| weight(*best) >= as_it_is))
+    let mut all = Coding::ALL.map(|coding| (weight(coding), coding));
+    // Stable: of equals, the one that is better for us.
+    all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    let mut taken = all.into_iter().filter(|(weight, _)| *weight > 0 && *weight >= as_it_is.unwrap_or(0));
+    Codings(std::array::from_fn(|_| taken.next().map(|(_, coding)| coding)))
 }
 
 /// The weight in a parameter; the inner `None`: it cannot be read.

@@ -7,8 +7,7 @@ use weir_rules::{Addresses, Edit, EditKind};
 use weir_wire::head::{Fields, Method, Name, NameSet, RequestHead, ResponseHead};
 
 use crate::{
-    accept::accepted,
-    coding::Coding,
+    accept::{Codings, accepted},
     media_type::{MediaTypes, essence},
 };
 
@@ -59,8 +58,8 @@ pub enum Level {
 /// What a request says about the coding of its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// `None`: its client takes none.
-    pub coding: Option<Coding>,
+    /// None: its client takes none.
+    codings: Codings,
     level: Option<Level>,
     is_mobile: bool,
     held: Held,
@@ -119,20 +118,20 @@ impl Compression {
     /// What a request says, of a client at this address.
     pub fn wanted(&self, head: &RequestHead<'_>, client: IpAddr) -> Wanted {
         // RFC 9110 §7.7, RFC 9111 §5.2.1.6: the client wants the content as its server sends it.
-        let coding = match is_untouchable(&head.fields) {
-            true => None,
+        let codings = match is_untouchable(&head.fields) {
+            true => Codings::default(),
             false => accepted(values(&head.fields, b"accept-encoding")),
         };
         let user_agent = || head.fields.first(b"user-agent");
         let (level, is_mobile) = match &self.by {
-            _ if coding.is_none() => (None, false),
+            _ if codings.is_empty() => (None, false),
             By::RoundTrip { mobile, .. } => (None, mobile.has(user_agent())),
             By::Filters(filters) => {
                 let filter = filters.iter().find(|filter| filter.matches(client, user_agent()));
                 (Some(filter.map_or(Level::Normal, |filter| filter.level)), false)
             }
         };
-        Wanted { coding, level, is_mobile, held: Held::of(&head.fields) }
+        Wanted { codings, level, is_mobile, held: Held::of(&head.fields) }
     }
 
     /// Whether a 304 is about an encoded form of its response: that is what the 200 would be (RFC 9110 §15.4.5). Where the
@@ -145,10 +144,10 @@ impl Compression {
     ) -> bool {
         let Held { weak, strong } = wanted.held;
         let shows_type = head.fields.find(b"content-type").is_some();
-        wanted.coding.is_some() && (weak || (shows_type || !strong) && self.level(wanted, round_trip).is_ok())
+        !wanted.codings.is_empty() && (weak || (shows_type || !strong) && self.level(wanted, round_trip).is_ok())
     }
 
-    /// The coding and the level that a response gets which may be compressed. `round_trip` is asked if the level follows
+    /// The codings, of which a response gets one that may be compressed, and its level. `round_trip` is asked if the level follows
     /// from it.
     ///
     /// # Errors
@@ -157,8 +156,11 @@ impl Compression {
         &self,
         wanted: Wanted,
         round_trip: impl FnOnce() -> Option<Duration>,
-    ) -> Result<(Coding, u8), Outcome> {
-        let coding = wanted.coding.ok_or(Outcome::Possible)?;
+    ) -> Result<(Codings, u8), Outcome> {
+        let codings = wanted.codings;
+        if codings.is_empty() {
+            return Err(Outcome::Possible);
+        }
         let level = match (&self.by, wanted.level) {
             (_, Some(level)) => level,
             (By::Filters(_), None) => Level::Normal,
@@ -171,8 +173,8 @@ impl Compression {
         };
         match level {
             Level::None => Err(Outcome::Filter),
-            Level::Normal => Ok((coding, self.level_normal)),
-            Level::Aggressive => Ok((coding, self.level_aggressive)),
+            Level::Normal => Ok((codings, self.level_normal)),
+            Level::Aggressive => Ok((codings, self.level_aggressive)),
         }
     }
 

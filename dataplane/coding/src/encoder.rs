@@ -4,6 +4,7 @@ use crate::{
     brotli::Brotli,
     coding::Coding,
     gzip::Gzip,
+    plain::{Plain, Sum},
     step::{Broken, Step, Until},
     zstd::Zstd,
 };
@@ -12,6 +13,8 @@ pub enum Encoder {
     Gzip(Gzip),
     Brotli(Box<Brotli>),
     Zstd(Zstd),
+    /// It has given its memory to another response.
+    Plain(Plain),
 }
 
 impl Encoder {
@@ -32,6 +35,7 @@ impl Encoder {
             Encoder::Gzip(_) => Coding::Gzip,
             Encoder::Brotli(_) => Coding::Brotli,
             Encoder::Zstd(_) => Coding::Zstd,
+            Encoder::Plain(plain) => plain.coding(),
         }
     }
 
@@ -39,7 +43,7 @@ impl Encoder {
     pub(crate) fn can_serve_again(&self) -> bool {
         match self {
             Encoder::Gzip(gzip) => gzip.is_over(),
-            Encoder::Brotli(_) => false,
+            Encoder::Brotli(_) | Encoder::Plain(_) => false,
             Encoder::Zstd(_) => true,
         }
     }
@@ -49,7 +53,7 @@ impl Encoder {
         match self {
             Encoder::Gzip(gzip) => gzip.begin_again(level),
             // It cannot be reset.
-            Encoder::Brotli(_) => false,
+            Encoder::Brotli(_) | Encoder::Plain(_) => false,
             Encoder::Zstd(zstd) => zstd.begin_again(level),
         }
     }
@@ -61,6 +65,18 @@ impl Encoder {
             Encoder::Gzip(gzip) => gzip.step(input, room, until),
             Encoder::Brotli(brotli) => brotli.step(input, room, until),
             Encoder::Zstd(zstd) => zstd.step(input, room, until),
+            Encoder::Plain(plain) => Ok(plain.step(input, room, until)),
         }
+    }
+
+    /// The memory that it needs, at most.
+    pub(crate) fn bytes(&self) -> usize {
+        if let Encoder::Plain(_) = self { 0 } else { self.coding().encoder_bytes() }
+    }
+
+    /// Goes on without an encoder, if all that it has taken has come out.
+    pub(crate) fn become_plain(&mut self) {
+        let sum = if let Encoder::Gzip(gzip) = self { gzip.sum() } else { Sum::default() };
+        *self = Encoder::Plain(Plain::new(self.coding(), sum));
     }
 }

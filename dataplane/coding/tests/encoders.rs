@@ -1,9 +1,9 @@
 //! Every encoder in any split of input and output: what a decoder makes of it is what went in.
 
-use std::io::Read;
+use std::{io::Read, time::Duration};
 
 use proptest::prelude::*;
-use weir_coding::{Coding, Pool, Until};
+use weir_coding::{Coding, PATIENCE, Pool, Until};
 
 fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
     let mut content = Vec::new();
@@ -27,10 +27,12 @@ fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
     content
 }
 
-/// Feeds pieces; `room` is that of each buffer of the output.
-fn encode(pool: &Pool, coding: Coding, level: u8, pieces: &[(Vec<u8>, bool)], room: usize) -> Vec<u8> {
-    let mut encoder = pool.take(coding, level).expect("a sound encoder");
+/// Feeds pieces; `room` is that of each buffer of the output. `loses`: when its output is flushed for the first time, the
+/// encoder loses its memory to others.
+fn encode(pool: &Pool, (coding, level): (Coding, u8), pieces: &[(Vec<u8>, bool)], room: usize, loses: bool) -> Vec<u8> {
+    let mut encoder = pool.take(coding, level, Duration::ZERO).expect("a sound encoder");
     let (mut coded, mut buffer) = (Vec::new(), vec![0; room]);
+    let mut lost = !loses;
     let mut put = |mut piece: &[u8], until| {
         loop {
             let step = encoder.step(piece, &mut buffer, until).expect("a sound encoder");
@@ -41,6 +43,11 @@ fn encode(pool: &Pool, coding: Coding, level: u8, pieces: &[(Vec<u8>, bool)], ro
                 assert!(piece.is_empty());
                 break;
             }
+        }
+        if until == Until::Flush && !std::mem::replace(&mut lost, true) {
+            encoder.rest(Duration::ZERO);
+            let others: Vec<_> = std::iter::from_fn(|| pool.take(coding, 1, PATIENCE)).collect();
+            assert!(pool.take(coding, 1, PATIENCE).is_none() && !others.is_empty());
         }
     };
     for (piece, flushes) in pieces {
@@ -60,6 +67,7 @@ proptest! {
         seed in 0_u8..4,
         level in 1_u8..=9,
         room in 64_usize..20_000,
+        loses in any::<bool>(),
         lengths in prop::collection::vec((0_usize..40_000, any::<bool>()), 0..6),
     ) {
         let pool = Pool::default();
@@ -69,7 +77,7 @@ proptest! {
                 let byte = |at| (at % 251 * at / 100 * usize::from(seed)) as u8;
                 let piece = |(length, flushes): &(usize, bool)| ((0..*length).map(byte).collect(), *flushes);
                 let pieces: Vec<(Vec<u8>, bool)> = lengths.iter().map(piece).collect();
-                let coded = encode(&pool, coding, level, &pieces, room);
+                let coded = encode(&pool, (coding, level), &pieces, room, loses);
                 let content: Vec<u8> = pieces.iter().flat_map(|(piece, _)| piece.iter().copied()).collect();
                 prop_assert!(decode(coding, &coded) == content, "{coding:?}");
             }
@@ -81,7 +89,7 @@ proptest! {
 fn what_was_flushed_can_be_decoded_so_far() {
     let pool = Pool::default();
     for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
-        let mut encoder = pool.take(coding, 1).expect("a sound encoder");
+        let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("a sound encoder");
         let mut buffer = vec![0; 1024];
         let step = encoder.step(b"hello, hello, hello", &mut buffer, Until::Flush).expect("a sound encoder");
         assert!(step.is_done && step.read == 19 && step.written > 0, "{coding:?} {step:?}");
@@ -97,12 +105,12 @@ fn stream_that_was_left_leaves_no_trace_in_the_next() {
     for coding in Coding::ALL {
         for level in 1..=9 {
             for _ in 0..3 {
-                let mut left = pool.take(coding, level).expect("an encoder");
+                let mut left = pool.take(coding, level, Duration::ZERO).expect("an encoder");
                 let mut buffer = vec![0; 64];
                 left.step(&[7; 3000], &mut buffer, Until::More).expect("a sound encoder");
                 drop(left);
                 let content = vec![(vec![b'a'; 100], false), (b"other".to_vec(), true)];
-                let coded = encode(&pool, coding, level, &content, 1000);
+                let coded = encode(&pool, (coding, level), &content, 1000, false);
                 assert_eq!(decode(coding, &coded), [vec![b'a'; 100], b"other".to_vec()].concat());
             }
         }

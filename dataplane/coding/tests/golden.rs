@@ -39,7 +39,7 @@ fn client_gets(method: &str, accept: &str, says: &str, server: &str) -> String {
         Verdict::May => {
             let level = profile.level(wanted, || None).ok().filter(|_| Compression::has_content(head, method));
             let form = match level {
-                Some((coding, _)) => Form::Coded(coding),
+                Some((codings, _)) => Form::Coded(codings.first().expect("one")),
                 None if head.status == 304 && profile.is_of_coded(wanted, head, || None) => Form::Held,
                 None => Form::Plain,
             };

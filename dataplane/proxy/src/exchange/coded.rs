@@ -3,7 +3,7 @@
 //! Encoding takes long, so one exchange takes only so much of its body in one batch. What the encoder holds back comes
 //! out at the end of the batch, because nobody knows when the server sends more.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Duration};
 
 use weir_coding::{Outcome, Pooled, Until, Wanted, keeps_trailer};
 
@@ -84,9 +84,12 @@ impl Coder {
         Ok(())
     }
 
-    /// Sends all that was taken.
+    /// Sends all that was taken. Until more comes, the encoder may serve another response instead.
     pub fn flush<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
         self.run(io, &[], Until::Flush, &mut send)?;
+        if let Some(encoder) = &mut self.encoder {
+            encoder.rest(since_start(io));
+        }
         send_out(&mut self.out, &mut self.sent_bytes, self.in_chunks, io, &mut send);
         Ok(())
     }
@@ -131,6 +134,11 @@ impl Coder {
             }
         }
     }
+}
+
+/// The time as encoders know it.
+pub(crate) fn since_start<I: Io>(io: &I) -> Duration {
+    Duration::from_nanos(io.now().nanos)
 }
 
 fn send_out<I: Io>(

@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange,
+        coded::since_start,
         incoming::{self, Part, last_chunk},
         table::ExchangeId,
     },
@@ -205,7 +206,7 @@ fn encoder<I: Io>(
     }
     let encoder = compression
         .level(compressing.wanted, || io.round_trip(conn_of(exchange, client)))
-        .and_then(|(coding, level)| coders.take(coding, level).ok_or(Outcome::Possible));
+        .and_then(|(codings, level)| coders.take(codings, level, since_start(io)).ok_or(Outcome::Possible));
     compressing.outcome.set(Some(encoder.as_ref().map_or_else(|outcome| *outcome, |_| Outcome::Compressed)));
     encoder.ok()
 }

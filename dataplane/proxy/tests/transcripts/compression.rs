@@ -278,3 +278,22 @@ fn client_that_wants_no_transformation_gets_none() {
     let text = stage.sent(client);
     assert!(!text.contains("Content-Encoding") && text.ends_with(&page(2000)), "{text}");
 }
+
+/// Slow clients, or slow servers, of which each held an encoder until its response was over.
+#[test]
+fn slow_clients_keep_no_encoder_from_others_and_get_all_of_their_responses() {
+    let mut stage = Stage::new(&compressing(|_| {}));
+    let mut slow = Vec::new();
+    for _ in 0..100 {
+        let (client, server) = asked(&mut stage, ASK);
+        stage.says(server, format!("{}{}", ok(2000, ""), &page(2000)[..1000]));
+        slow.push((client, server));
+        stage.tape.sleep(Duration::from_millis(200));
+    }
+    for (client, server) in slow {
+        stage.says(server, &page(2000)[1000..]);
+        let Answer { head, content, is_whole } = read(&mut stage, client, true);
+        assert!(head.contains("Content-Encoding: gzip\r\n"), "{head}");
+        assert!(is_whole && content == page(2000), "{content}");
+    }
+}

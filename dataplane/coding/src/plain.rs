@@ -1,0 +1,109 @@
+//! Content that goes on as it is within a body that was begun encoded, in the blocks that each format has for what does not
+//! get shorter. They need no memory: a response goes on in them when its encoder serves another one. What that encoder had
+//! taken has come out before, up to a whole byte.
+
+use zlib_rs::crc32::crc32;
+
+use crate::{
+    coding::Coding,
+    step::{Step, Until},
+    tail::Tail,
+};
+
+pub struct Plain {
+    coding: Coding,
+    /// Of all content, before and since: gzip says it at its end.
+    sum: Sum,
+    /// What goes out before all else.
+    tail: Tail,
+    has_ended: bool,
+}
+
+/// What gzip says of the content at its end (RFC 1952 §2.3.1).
+#[derive(Clone, Copy, Default)]
+pub struct Sum {
+    crc: u32,
+    bytes: u32,
+}
+
+impl Sum {
+    pub fn add(&mut self, content: &[u8]) {
+        self.crc = crc32(self.crc, content);
+        self.bytes = self.bytes.wrapping_add(content.len() as u32);
+    }
+
+    pub fn text(self) -> [u8; 8] {
+        let (mut text, [crc, bytes]) = ([0; 8], [self.crc, self.bytes].map(u32::to_le_bytes));
+        text[..4].copy_from_slice(&crc);
+        text[4..].copy_from_slice(&bytes);
+        text
+    }
+}
+
+impl Plain {
+    /// `sum`: of the content until now, if it is of gzip.
+    pub fn new(coding: Coding, sum: Sum) -> Self {
+        Self { coding, sum, tail: Tail::default(), has_ended: false }
+    }
+
+    pub fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Step {
+        let (mut read, mut written) = (0, self.tail.write(room));
+        let head_bytes = self.block_head(1).len();
+        loop {
+            let left = room.len() - written;
+            let bytes = (input.len() - read).min(left.saturating_sub(head_bytes)).min(BLOCK_BYTES_MAX);
+            if bytes == 0 {
+                break;
+            }
+            let (content, to) = (&input[read..read + bytes], &mut room[written..written + head_bytes + bytes]);
+            to[..head_bytes].copy_from_slice(self.block_head(bytes).bytes());
+            to[head_bytes..].copy_from_slice(content);
+            if self.coding == Coding::Gzip {
+                self.sum.add(content);
+            }
+            (read, written) = (read + bytes, written + head_bytes + bytes);
+        }
+        if until == Until::End && read == input.len() && !std::mem::replace(&mut self.has_ended, true) {
+            self.tail = self.end();
+            written += self.tail.write(&mut room[written..]);
+        }
+        Step { read, written, is_done: read == input.len() && self.tail.is_empty() }
+    }
+
+    /// What stands before so many bytes of content.
+    fn block_head(&self, bytes: usize) -> Tail {
+        match self.coding {
+            // RFC 1951 §3.2.4: not the last block, stored; its length, and the complement of that.
+            Coding::Gzip => {
+                let [low, high] = (bytes as u16).to_le_bytes();
+                Tail::of(&[0, low, high, !low, !high])
+            }
+            // RFC 7932 §9.2: not the last meta-block, four nibbles of length less one, uncompressed.
+            Coding::Brotli => Tail::of(&(((bytes - 1) << 3 | 1 << 19) as u32).to_le_bytes()[..3]),
+            // RFC 8878 §3.1.1.2: not the last block, raw, its length.
+            Coding::Zstd => Tail::of(&((bytes << 3) as u32).to_le_bytes()[..3]),
+        }
+    }
+
+    fn end(&self) -> Tail {
+        match self.coding {
+            Coding::Gzip => {
+                let mut end = [0; 13];
+                end[..5].copy_from_slice(&[1, 0, 0, 0xff, 0xff]);
+                end[5..].copy_from_slice(&self.sum.text());
+                Tail::of(&end)
+            }
+            // The last meta-block, empty.
+            Coding::Brotli => Tail::of(&[3]),
+            // The last block, raw, empty.
+            Coding::Zstd => Tail::of(&[1, 0, 0]),
+        }
+    }
+}
+
+/// What a block has at most in each format.
+const BLOCK_BYTES_MAX: usize = 0xffff;
