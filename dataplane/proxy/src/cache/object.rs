@@ -145,7 +145,8 @@ impl Object {
     /// `None`: its head cannot be read again, which would be a defect.
     fn of(begun: Begun, pieces: Box<[Buf]>, length: u64) -> Option<Self> {
         let Begun { status, lines, reason, terms, selecting, epoch } = begun;
-        let text = text_of((status, &reason), (&lines, |_| true), &format!("Content-Length: {length}\r\n\r\n"));
+        let text =
+            text_of((status, &reason), (&lines, |_| true), format!("Content-Length: {length}\r\n\r\n").as_bytes());
         let mut table = FieldTable::new();
         let Ok(Parsed::Whole(read)) = http1::response(&text, Method::Get, &Limits::new(0, 0, 0), &mut table) else {
             return None;
@@ -225,19 +226,15 @@ impl Object {
 }
 
 /// A head as HTTP/1 has it: the status, those of the lines that are wanted, and the end.
-fn text_of(
-    (status, reason): (u16, &[u8]),
-    (lines, is_wanted): (&[u8], impl Fn(&[u8]) -> bool),
-    end: impl AsRef<[u8]>,
-) -> Vec<u8> {
-    let mut text = Vec::with_capacity(lines.len() + end.as_ref().len() + reason.len() + 32);
+fn text_of((status, reason): (u16, &[u8]), (lines, is_wanted): (&[u8], impl Fn(&[u8]) -> bool), end: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(lines.len() + end.len() + reason.len() + 32);
     text.extend_from_slice(format!("HTTP/1.1 {status} ").as_bytes());
     text.extend_from_slice(reason);
     text.extend_from_slice(b"\r\n");
     for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| is_wanted(line)) {
         text.extend_from_slice(line);
     }
-    text.extend_from_slice(end.as_ref());
+    text.extend_from_slice(end);
     text
 }
 
