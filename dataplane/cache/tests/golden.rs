@@ -154,3 +154,31 @@ fn not_modified_freshens_only_what_it_speaks_of() {
         assert_eq!(validators(said).speak_of(&validators(stored)), speaks, "{said} of {stored}");
     }
 }
+
+#[test]
+fn each_demand_of_rfc_9111_names_what_shows_that_it_holds() {
+    let rules = include_str!("../testdata/rules.txt");
+    let tests = [
+        include_str!("golden.rs"),
+        include_str!("../../proxy/tests/transcripts/caching.rs"),
+        include_str!("../../proxy/tests/transcripts/compression.rs"),
+    ];
+    let (mut demand, mut shown) = ("", true);
+    for line in
+        include_str!("../testdata/rfc9111.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let holds = match line.split_once(": ") {
+            Some(("rule", name)) => rules.lines().any(|line| line.strip_prefix("rule: ") == Some(name)),
+            Some(("test", name)) => tests.iter().any(|file| file.contains(&format!("#[test]\nfn {name}()"))),
+            Some(("none", why)) => !why.is_empty(),
+            _ => {
+                assert!(line.starts_with('§') && shown, "{demand}: nothing shows it");
+                (demand, shown) = (line, false);
+                continue;
+            }
+        };
+        assert!(holds, "{demand}: there is no {line}");
+        shown = true;
+    }
+    assert!(shown && !demand.is_empty(), "{demand}");
+}

@@ -60,10 +60,11 @@ struct Begun {
     epoch: u32,
 }
 
-/// Fields that say something of one connection or one moment.
+/// All but fields that say something of one connection, one moment or a proxy (RFC 9111 §3.1).
 fn is_stored(field: &Field<'_>) -> bool {
     let is = |name: &[u8]| field.name_text.eq_ignore_ascii_case(name);
-    !NameSet::of(&[Name::ContentLength, Name::SetCookie]).has(field.name) && !is(b"age") && !is(b"x-cache")
+    let others: [&[u8]; 4] = [b"age", b"x-cache", b"proxy-authenticate", b"proxy-authentication-info"];
+    !NameSet::of(&[Name::ContentLength, Name::SetCookie]).has(field.name) && !others.into_iter().any(is)
 }
 
 /// The stored form of fields. `date`: a line for responses without one.

@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use weir_api::dataplane::v1 as api;
-use weir_proxy::io::{Conn, Event, Gone};
+use weir_proxy::{
+    Limits,
+    io::{Conn, Event, Gone},
+};
 
 use crate::{
+    policies,
     records::recording,
     tape::{Stage, plan},
 };
@@ -310,5 +314,153 @@ fn large_response_is_stored_when_it_is_asked_for_again() {
         if let Some(server) = server {
             stage.gone(server, Gone::Reset);
         }
+    }
+}
+
+fn with_fields(fields: &str) -> String {
+    ASK.replace("Host: a\r\n", &format!("Host: a\r\n{fields}\r\n"))
+}
+
+#[test]
+fn stored_fields_are_all_but_those_of_a_connection() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let of_connection = "Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic";
+    stored(&mut stage, &format!("{FRESH}\r\n{of_connection}\r\nAge: 20\r\nX-Unknown: 1\r\nX-Unknown: 2"), "hello");
+    stage.tape.sleep(Duration::from_secs(3));
+    let text = answer(&mut stage, ASK);
+    assert!(text.contains("X-Unknown: 1\r\nX-Unknown: 2\r\n"), "{text}");
+    assert!(text.contains("Age: 23\r\n") && text.matches("Age:").count() == 1, "{text}");
+    for name in ["Connection:", "X-Hop:", "Keep-Alive:", "Proxy-Authenticate:"] {
+        assert!(!text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_stored_for_one_name_answers_no_other() {
+    let mut stage = Stage::new(&caching(|cache| cache.queries = true));
+    stored(&mut stage, FRESH, "hello");
+    for other in [ASK.replace("/a", "/b"), ASK.replace("/a", "/a?b"), ASK.replace("Host: a", "Host: b")] {
+        assert!(ask(&mut stage, &other).1.is_some(), "{other}");
+    }
+    let post = "POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 0\r\n\r\n";
+    let (_, server) = ask(&mut stage, post);
+    stage.says(server.expect("a server"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert!(answer(&mut stage, ASK).ends_with("hello"), "the change was of another origin");
+}
+
+/// A pool, a server or other fields that rules choose may make another resource of the same name.
+#[test]
+fn responses_for_requests_that_rules_change_reach_no_other_client() {
+    let to_pool = |server_id: &str| {
+        let choice = api::PoolChoice { pool_uuid: "pool-9".into(), server_id: server_id.into(), ..Default::default() };
+        (vec![], Some(api::http_request_rule::Action::Pool(choice)))
+    };
+    let edits = vec![policies::edit(api::EditKind::Add, "X-Role", Some("admin"))];
+    for (headers, action) in [to_pool(""), to_pool("server 0"), (edits, None)] {
+        let value = policies::text(api::TextCriterion::BeginsWith, &["1"]);
+        let inside = api::FieldMatch { name: "X-Inside".into(), value };
+        let matched = api::HttpMatch { fields: vec![inside], ..Default::default() };
+        let rule = api::HttpRequestRule {
+            rule: policies::rule("inside", matched),
+            edits: headers,
+            action,
+            ..Default::default()
+        };
+        let set = api::HttpPolicySet { request_rules: vec![rule], ..Default::default() };
+        let mut stage = Stage::new(&policies::with(caching(|_| {}), set));
+        let varying = format!("{FRESH}\r\nVary: X-Role");
+        let (client, server) = ask(&mut stage, &with_fields("X-Inside: 1"));
+        let server = server.expect("a server");
+        stage.says(server, ok(&varying, "of the inside"));
+        assert!(stage.sent(client).ends_with("of the inside"));
+        stage.gone(server, Gone::Reset);
+        let (client, server) = ask(&mut stage, ASK);
+        let server = server.expect("what is stored is not for this client");
+        stage.says(server, ok(&varying, "of the outside"));
+        assert!(stage.sent(client).ends_with("of the outside"));
+        stage.gone(server, Gone::Reset);
+        assert!(answer(&mut stage, ASK).ends_with("of the outside"));
+        let (client, server) = ask(&mut stage, &with_fields("X-Inside: 1"));
+        let got = stage.sent(client);
+        assert!(server.is_some() || got.ends_with("of the inside"), "{got}");
+    }
+}
+
+/// Each would have waited for the one before it, a server's answer at a time.
+#[test]
+fn those_behind_a_response_that_must_be_validated_wait_once() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    let (_, server) = ask(&mut stage, ASK);
+    let others: Vec<_> = (0..3).map(|_| ask(&mut stage, ASK)).collect();
+    assert!(others.iter().all(|(_, server)| server.is_none()));
+    let closing = "Connection: close\r\nCache-Control: no-cache\r\nETag: \"v1\"";
+    stage.says(server.expect("a server"), ok(closing, "hello"));
+    stage.batch(vec![]);
+    assert_eq!(stage.dials(), 4, "all of the others ask at once");
+}
+
+/// Short responses with long names, or that vary by long values, use memory, too.
+#[test]
+fn names_and_selecting_values_count_as_memory() {
+    let cache_bytes = 256 * 1024;
+    for vary in [false, true] {
+        let mut stage = Stage::with(&caching(|_| {}), Limits { cache_bytes, ..Limits::default() });
+        let long = "x".repeat(3000);
+        let request = |n: usize| match vary {
+            false => ASK.replace("/a", &format!("/{n}/{long}")),
+            true => with_fields(&format!("X-Long: {long}")).replace("/a", &format!("/{n}")),
+        };
+        let fields = if vary { format!("{FRESH}\r\nVary: X-Long") } else { FRESH.to_owned() };
+        for n in 0..200 {
+            let (_, server) = ask(&mut stage, &request(n));
+            let server = server.expect("a server");
+            stage.says(server, ok(&fields, "hello"));
+            stage.gone(server, Gone::Reset);
+        }
+        let mut hits = 0;
+        for n in 0..200 {
+            match ask(&mut stage, &request(n)).1 {
+                None => hits += 1,
+                Some(server) => stage.gone(server, Gone::Reset),
+            }
+        }
+        assert!((10..=cache_bytes / 3000).contains(&hits), "{hits} with {vary}");
+    }
+}
+
+/// Content on its way into the store has a quarter of the store's memory.
+#[test]
+fn content_on_its_way_into_the_store_counts_as_memory() {
+    let mut stage = Stage::with(&caching(|_| {}), Limits { cache_bytes: 80_000, ..Limits::default() });
+    let body = "x".repeat(3000);
+    let begun: Vec<_> = (0..10)
+        .map(|n| {
+            let (_, server) = ask(&mut stage, &ASK.replace("/a", &format!("/{n}")));
+            let server = server.expect("a server");
+            stage.says(server, ok(FRESH, &body).strip_suffix('x').expect("a body"));
+            server
+        })
+        .collect();
+    for server in begun {
+        stage.says(server, "x");
+        stage.gone(server, Gone::Reset);
+    }
+    let hits = (0..10).filter(|n| ask(&mut stage, &ASK.replace("/a", &format!("/{n}"))).1.is_none()).count();
+    assert_eq!(hits, 6, "of 20,000 bytes each of 3,000");
+}
+
+#[test]
+fn conditions_that_the_cache_does_not_know_are_the_servers() {
+    for condition in ["If-Modified-Since: yesterday", "If-Match: \"v0\"", "If-Unmodified-Since: yesterday"] {
+        let mut stage = Stage::new(&caching(|_| {}));
+        stored(&mut stage, FRESH, "hello");
+        stage.tape.sleep(Duration::from_secs(61));
+        let (client, server) = ask(&mut stage, &with_fields(condition));
+        let server = server.expect("a server");
+        let asked = stage.sent(server);
+        assert!(asked.contains(condition) && !asked.contains("If-None-Match"), "{asked}");
+        assert!(ask(&mut stage, ASK).1.is_some(), "nobody waits for what may be no whole response");
+        stage.says(server, "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n");
+        assert!(stage.sent(client).starts_with("HTTP/1.1 304 "), "{condition}");
     }
 }

@@ -24,11 +24,11 @@ pub fn with(mut plan: api::Plan, set: HttpPolicySet) -> api::Plan {
     plan
 }
 
-fn rule(name: &str, matched: HttpMatch) -> Option<HttpRule> {
+pub fn rule(name: &str, matched: HttpMatch) -> Option<HttpRule> {
     Some(HttpRule { name: name.into(), r#match: Some(matched), ..HttpRule::default() })
 }
 
-fn text(criterion: api::TextCriterion, values: &[&str]) -> Option<api::TextMatch> {
+pub fn text(criterion: api::TextCriterion, values: &[&str]) -> Option<api::TextMatch> {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
     Some(api::TextMatch { criterion: criterion.into(), values, decoded: true, ..Default::default() })
 }
@@ -45,7 +45,7 @@ fn requests(rules: Vec<HttpRequestRule>) -> HttpPolicySet {
     HttpPolicySet { request_rules: rules, ..HttpPolicySet::default() }
 }
 
-fn edit(kind: api::EditKind, name: &str, value: Option<&str>) -> api::HeaderEdit {
+pub fn edit(kind: api::EditKind, name: &str, value: Option<&str>) -> api::HeaderEdit {
     let value = value.map(|text| api::HeaderValue { text: text.into(), ..Default::default() });
     api::HeaderEdit { kind: kind.into(), name: name.into(), cookie: false, value }
 }
