@@ -11,7 +11,7 @@ use crate::{
     hash::HashKey,
     health::{Census, Failure, Health},
     lots::{Lots, Numbers},
-    order::{Order, Rank},
+    order::{Order, POSITIONS_MAX, Rank},
     ramp::Ramp,
     ring::Ring,
 };
@@ -19,10 +19,16 @@ use crate::{
 /// Servers of one pool; a Plan with more is refused by `snapshot`.
 pub const SERVERS_MAX: usize = 16_384;
 
+const _: () = assert!(SERVERS_MAX <= POSITIONS_MAX);
+
 /// The distance between two turns of a server with ratio 1, and the weight of one of its connections. It is twice the
 /// least common multiple of 1 to 20. So for these ratios a share of it, and half a share, are whole numbers, and
 /// comparisons are exact.
 const STRIDE: u64 = 2 * 232_792_560;
+
+/// Turns are counted from the beginning again when one is as late as this. It is far behind what a server may be ahead.
+const TURN_MAX: u64 = 1 << 62;
+const TURNS_KEPT: u64 = 1 << 48;
 
 /// How much later a trial is looked for again that could not be made when it was due.
 const TRIAL_DELAY_NS: u64 = 100_000_000;
@@ -152,7 +158,7 @@ pub struct Balancer {
     /// The share of no server changes before.
     next_step_ns: u64,
     /// The latest turn that was taken.
-    now: u128,
+    now: u64,
     picks: u64,
     watches: bool,
     census: Census,
@@ -169,7 +175,9 @@ struct Server {
     connections: u32,
     /// The server's next turn. Each turn comes a share of [`STRIDE`] after the one before (stride scheduling,
     /// Waldspurger and Weihl 1995).
-    turn: u128,
+    turn: u64,
+    /// Between two of its turns: a part of [`STRIDE`]. Exact while it has its whole share.
+    stride: u64,
     picked: u64,
     health: Health,
     ramp: Ramp,
@@ -210,7 +218,10 @@ impl Balancer {
         };
         balancer.reconcile(spec);
         // They are all new: none has to catch up with others.
-        balancer.servers.iter_mut().for_each(|server| (server.ramp, server.share) = (Ramp::Over, 100));
+        balancer.servers.iter_mut().for_each(|server| {
+            server.ramp = Ramp::Over;
+            server.set_share(100);
+        });
         balancer.next_step_ns = u64::MAX;
         balancer
     }
@@ -234,18 +245,20 @@ impl Balancer {
                     _ => Ramp::Over,
                 };
                 let shown = before.as_ref().filter(|_| spec.algorithm == self.algorithm);
+                let share = before.as_ref().filter(|_| ramp != Ramp::Over).map_or(100, |before| before.share);
                 let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
                     up: !spec.monitored || before.as_ref().is_some_and(|before| before.up),
                     connections: before.as_ref().map_or(0, |before| before.connections),
                     // In the middle of its share, so that one heavy server does not have all its turns first.
-                    turn: before.as_ref().map_or(self.now + u128::from(server.stride() / 2), |before| before.turn),
+                    turn: before.as_ref().map_or(self.now + stride_of(server.ratio, 100) / 2, |before| before.turn),
                     picked: before.as_ref().map_or(first_turns as u64, |before| before.picked),
                     time_ns: shown.map_or(Mean::default(), |before| before.time_ns),
                     sent: shown.map_or(Rate::default(), |before| before.sent),
                     fill: shown.filter(|_| spec.slow_ns == self.slow_ns).map_or(Fill::default(), |before| before.fill),
-                    share: before.as_ref().filter(|_| ramp != Ramp::Over).map_or(100, |before| before.share),
+                    share,
+                    stride: stride_of(server.ratio, share),
                     health: before.filter(|_| spec.watches).map_or(Health::default(), |before| before.health),
                     ramp,
                 }
@@ -493,17 +506,16 @@ impl Balancer {
     /// Puts a server where it belongs in the order, or takes it out.
     fn rank(&mut self, position: usize) {
         let server = &self.servers[position];
-        let load = || u64::from(server.connections) * server.stride();
+        let load = || u64::from(server.connections) * server.stride;
         let (load, turn) = match self.algorithm {
             Algorithm::LeastConnections => (load(), server.turn),
             Algorithm::RoundRobin => (0, server.turn),
-            Algorithm::FewestServers if server.fill.has_room(server.connections) => (0, position as u128),
+            Algorithm::FewestServers if server.fill.has_room(server.connections) => (0, position as u64),
             Algorithm::FewestServers => (1 + load(), server.turn),
             Algorithm::ConsistentHash | Algorithm::Random | Algorithm::FastestResponse | Algorithm::LeastLoad => return,
         };
-        let position = position as u32;
         if server.eligible() && (self.needs_all || !server.health.is_suspect()) {
-            self.order.put(Rank { load, turn, picked: server.picked, position });
+            self.order.put(Rank::new(load, turn, server.picked, position));
         } else {
             self.order.remove(position);
         }
@@ -550,11 +562,11 @@ impl Balancer {
         let mut excluded = Vec::new();
         let mut found = None;
         while let Some(first) = self.order.first() {
-            if !exclude.contains(&self.servers[first.position as usize].spec.id) {
-                found = Some(first.position as usize);
+            if !exclude.contains(&self.servers[first.position()].spec.id) {
+                found = Some(first.position());
                 break;
             }
-            self.order.remove(first.position);
+            self.order.remove(first.position());
             excluded.push(first);
         }
         excluded.into_iter().for_each(|rank| self.order.put(rank));
@@ -567,9 +579,21 @@ impl Balancer {
     fn take_turn(&mut self, position: usize) {
         let server = &mut self.servers[position];
         self.now = self.now.max(server.turn);
-        server.turn = self.now + u128::from(server.stride());
+        server.turn = self.now + server.stride;
         self.picks += 1;
         server.picked = self.picks;
+        if self.now >= TURN_MAX {
+            self.turn_back();
+        }
+    }
+
+    /// Begins to count turns again, before 64 bits wrap. Of servers that have missed turns for days, the one that has
+    /// waited longest is still the first.
+    #[cold]
+    fn turn_back(&mut self) {
+        let by = std::mem::replace(&mut self.now, TURNS_KEPT) - TURNS_KEPT;
+        self.servers.iter_mut().for_each(|server| server.turn = server.turn.saturating_sub(by));
+        (0..self.servers.len()).for_each(|position| self.rank(position));
     }
 
     /// Many servers may come and go between two picks; the ring follows them once.
@@ -587,12 +611,8 @@ impl Balancer {
 }
 
 impl Server {
-    /// Between two of its turns. Exact while it has its whole share.
-    fn stride(&self) -> u64 {
-        match self.share {
-            100 => self.spec.stride(),
-            share => STRIDE * 100 / (u64::from(self.spec.ratio.max(1)) * u64::from(share.max(1))),
-        }
+    fn set_share(&mut self, percent: u32) {
+        (self.share, self.stride) = (percent, stride_of(self.spec.ratio, percent));
     }
 
     /// Its part of the requests: its ratio, in percent.
@@ -628,8 +648,58 @@ impl Server {
     }
 }
 
-impl ServerSpec {
-    fn stride(&self) -> u64 {
-        STRIDE / u64::from(self.ratio.max(1))
+fn stride_of(ratio: u32, percent: u32) -> u64 {
+    match percent {
+        100 => STRIDE / u64::from(ratio.max(1)),
+        percent => STRIDE * 100 / (u64::from(ratio.max(1)) * u64::from(percent.max(1))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a worker picks after a few requests of which some stay open, when its turns begin at `now`.
+    fn picked(algorithm: Algorithm, now: u64) -> Vec<Option<usize>> {
+        let server = |id: u32| ServerSpec {
+            id,
+            key: HashKey::of(&id.to_be_bytes()),
+            ratio: 1 + id % 3,
+            enabled: true,
+            max_connections: 0,
+        };
+        let mut balancer = Balancer::new(&PoolSpec {
+            algorithm,
+            servers: (0..7).map(server).collect(),
+            monitored: false,
+            watches: false,
+            offset: 3,
+            ramp_ns: 0,
+            slow_ns: 0,
+            ties: Ties::default(),
+        });
+        balancer.now += now;
+        balancer.servers.iter_mut().for_each(|server| server.turn += now);
+        (0..7).for_each(|position| balancer.rank(position));
+        let picks = (0..200).map(|number| {
+            let picked = balancer.pick(number, HashKey::default(), &[]);
+            if let Some(position) = picked.filter(|_| number % 5 > 0) {
+                balancer.closed(position as u32);
+            }
+            picked
+        });
+        let picks = picks.collect();
+        assert!(balancer.now < TURN_MAX, "turns were not counted again");
+        picks
+    }
+
+    #[test]
+    fn choice_stays_the_same_where_turns_begin_again() {
+        for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
+            let from_the_beginning = picked(algorithm, 0);
+            for rounds in [1, 2, 5] {
+                assert_eq!(picked(algorithm, TURN_MAX - rounds * STRIDE), from_the_beginning, "{algorithm:?}");
+            }
+        }
     }
 }

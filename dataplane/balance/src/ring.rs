@@ -11,8 +11,8 @@ use crate::hash::HashKey;
 const PLACES: usize = 8;
 /// Places at which a key looks. No server has more than (PROBES + 1) / PROBES of its fair share.
 const PROBES: usize = 21;
-/// Places of which the first that is not before a probe is nearly always one.
-const FEW: usize = 4;
+/// Where to begin is kept for so many parts of the ring as there are places, times two or more.
+const PARTS_OF_A_PLACE: usize = 2;
 /// Servers that a choice steps over before it takes the best it has found.
 const STEPS_MAX: usize = 4096;
 
@@ -28,8 +28,10 @@ struct Place {
 pub(crate) struct Ring {
     /// Of every server, in their order around the ring.
     all: Vec<Place>,
-    /// Of those that stand, and by the first bits of a place where in it to begin.
-    standing: Vec<Place>,
+    /// Of those that stand: their places and, apart from these so that more of them are near, their positions in the pool.
+    standing: Vec<u32>,
+    servers: Vec<u32>,
+    /// By the first bits of a place where in `standing` to begin.
     begins: Vec<u32>,
     shift: u32,
 }
@@ -50,15 +52,15 @@ impl Ring {
 
     /// Sets which servers stand on the ring from now on, by position. It takes a step for each place.
     pub fn stand(&mut self, stands: impl Fn(usize) -> bool) {
-        self.standing.clear();
-        self.standing.extend(self.all.iter().filter(|place| stands(place.server as usize)));
-        let bits = self.standing.len().max(2).next_power_of_two().trailing_zeros();
+        let standing = self.all.iter().filter(|place| stands(place.server as usize));
+        (self.standing, self.servers) = standing.map(|place| (place.at, place.server)).unzip();
+        let bits = (self.standing.len().max(1) * PARTS_OF_A_PLACE).next_power_of_two().trailing_zeros();
         self.shift = u32::BITS - bits;
         self.begins.clear();
         let mut begin = 0;
         for first_bits in 0..1u32 << bits {
             let from = first_bits << self.shift;
-            begin += self.standing[begin..].iter().take_while(|place| place.at < from).count();
+            begin += self.standing[begin..].iter().take_while(|place| **place < from).count();
             self.begins.push(begin as u32);
         }
     }
@@ -71,29 +73,27 @@ impl Ring {
 
     /// The server for `key`, of all that stand on the ring.
     fn nearest(&self, key: HashKey) -> Option<usize> {
-        let first = self.standing.first()?;
-        let mut nearest = (u32::MAX, first.server);
+        let first = *self.standing.first()?;
+        let mut nearest = (u32::MAX, 0);
         for probe in key.probes().take(PROBES) {
-            let place = self.standing.get(self.after(probe)).unwrap_or(first);
-            let distance = place.at.wrapping_sub(probe);
-            nearest = if distance < nearest.0 { (distance, place.server) } else { nearest };
+            let at = self.after(probe);
+            let distance = self.standing.get(at).unwrap_or(&first).wrapping_sub(probe);
+            nearest = if distance < nearest.0 { (distance, at) } else { nearest };
         }
-        Some(nearest.1 as usize)
+        self.servers.get(nearest.1).or(self.servers.first()).map(|server| *server as usize)
     }
 
     /// Where the first place is that is not before `probe`.
     #[inline]
     fn after(&self, probe: u32) -> usize {
         let begin = self.begins.get((probe >> self.shift) as usize).map_or(0, |begin| *begin as usize);
-        let places = &self.standing[begin..];
-        // Counted without a branch for each, because nobody can foresee which it is.
-        if let Some(next) = places.get(..FEW) {
-            let before: usize = next.iter().map(|place| usize::from(place.at < probe)).sum();
-            if before < FEW {
-                return begin + before;
-            }
+        let is_before = |at: usize| self.standing.get(at).is_some_and(|place| *place < probe);
+        // It is mostly this one or the next, and nobody can foresee which. So there is no branch here.
+        let mut at = begin + usize::from(is_before(begin));
+        while is_before(at) {
+            at += 1;
         }
-        begin + places.iter().take_while(|place| place.at < probe).count()
+        at
     }
 
     /// Asks one server after the other.
@@ -102,15 +102,15 @@ impl Ring {
         let mut nearest: Option<(u32, u32)> = None;
         for probe in key.probes().take(PROBES) {
             let mut around = self.from(probe).take(steps_left.min(self.standing.len()));
-            let Some(place) = around.find(|place| {
+            let Some(at) = around.find(|at| {
                 steps_left -= 1;
-                may(place.server as usize)
+                may(self.servers[*at] as usize)
             }) else {
                 continue;
             };
-            let distance = place.at.wrapping_sub(probe);
+            let distance = self.standing[at].wrapping_sub(probe);
             if nearest.is_none_or(|(least, _)| distance < least) {
-                nearest = Some((distance, place.server));
+                nearest = Some((distance, self.servers[at]));
             }
         }
         let server = nearest.map(|(_, server)| server);
@@ -121,13 +121,13 @@ impl Ring {
     fn next_willing(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<u32> {
         let probe = key.probes().next()?;
         let mut around = self.from(probe).take(self.standing.len());
-        around.find(|place| may(place.server as usize)).map(|place| place.server)
+        around.find(|at| may(self.servers[*at] as usize)).map(|at| self.servers[at])
     }
 
-    /// Every place, round and round, beginning with the first that is not before `probe`.
-    fn from(&self, probe: u32) -> impl Iterator<Item = &Place> {
-        let (then, first) = self.standing.split_at(self.after(probe));
-        first.iter().chain(then)
+    /// Every index, round and round, beginning with that of the first place that is not before `probe`.
+    fn from(&self, probe: u32) -> impl Iterator<Item = usize> + use<> {
+        let begin = self.after(probe);
+        (begin..self.standing.len()).chain(0..begin)
     }
 }
 
@@ -157,7 +157,8 @@ mod tests {
         for servers in [1, 10, 10_000] {
             let ring = ring(servers);
             assert_eq!(asked(&ring, HashKey::of(b"/"), |_| true).1, 1);
-            let looked_at = |probe| ring.standing.iter().skip(begin(&ring, probe)).take_while(|p| p.at < probe).count();
+            let looked_at =
+                |probe| ring.standing.iter().skip(begin(&ring, probe)).take_while(|at| **at < probe).count();
             let probes = (0..1000u32).flat_map(|key| HashKey::of(&key.to_be_bytes()).probes().take(PROBES));
             let all: usize = probes.map(looked_at).sum();
             assert!(all < 1000 * PROBES, "{all} places before where 21,000 probes look, of {servers} servers");
@@ -183,7 +184,7 @@ mod tests {
     fn whoever_sits_down_is_not_asked() {
         let mut ring = ring(100);
         ring.stand(|server| server % 2 == 0);
-        assert!(ring.standing.iter().all(|place| place.server % 2 == 0));
+        assert!(ring.servers.iter().all(|server| server % 2 == 0));
         let keys = (0..1000u32).map(|key| HashKey::of(&key.to_be_bytes()));
         assert!(keys.filter_map(|key| ring.find(key, |_| true)).all(|server| server % 2 == 0));
         ring.stand(|_| false);

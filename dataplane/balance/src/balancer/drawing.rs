@@ -135,9 +135,9 @@ impl Balancer {
             let (share, until_ns) = server.ramp.share(self.ramp_ns, now_ns);
             next_step_ns = next_step_ns.min(until_ns);
             if share != server.share {
-                server.share = share;
+                server.set_share(share);
                 // Its next turn would come after a share of the step before.
-                server.turn = server.turn.min(self.now + u128::from(server.stride()));
+                server.turn = server.turn.min(self.now + server.stride);
                 self.lots_are_old = true;
                 self.rank(position);
             }

@@ -35,7 +35,7 @@ impl Balancer {
         let trial_is_due = way != Way::Ring && self.next_trial_ns <= now_ns && !self.needs_all;
         let trial = if trial_is_due { self.due_for_trial(now_ns, &[]) } else { None };
         let by_algorithm = trial.or_else(|| match way {
-            Way::Order => self.order.first().map(|first| first.position as usize),
+            Way::Order => self.order.first().map(|first| first.position()),
             Way::Ring => self.next_on_ring(now_ns, key, &[]),
             Way::Lots => {
                 self.renew_lots();
