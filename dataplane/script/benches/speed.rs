@@ -15,7 +15,7 @@ const HEAD: &str = "GET /api/v1/things?page=2 HTTP/1.1\r\nHost: shop.example.com
 
 /// Nanoseconds for one event: seeing the request, and running the script.
 fn nanos(source: &str) -> f64 {
-    let script = Script::compile("speed", Event::Request, source).expect("a script");
+    let script = Script::compile("speed", Event::Request, source);
     let set = ScriptSet { scripts: vec![script], pools: vec!["pool-a".into(), "api".into()], ..ScriptSet::default() };
     let (sets, mut scripts, mut table) = ([Arc::new(set)], Scripts::default(), FieldTable::new());
     let Ok(Parsed::Whole(request)) = http1::request(HEAD.as_bytes(), &Limits::new(0, 0, 0), &mut table) else {

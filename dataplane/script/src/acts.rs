@@ -75,10 +75,13 @@ impl Acts {
 
     /// A new line. Beyond the bound the rest of it is missing.
     pub(crate) fn log(&mut self, line: &str) {
+        if self.log.len() >= LOG_BYTES_MAX {
+            return;
+        }
         if !self.log.is_empty() {
             self.log.push('\n');
         }
-        let room = LOG_BYTES_MAX.saturating_sub(self.log.len());
+        let room = LOG_BYTES_MAX - self.log.len();
         let end = (0..=room.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
         self.log.push_str(&line[..end]);
     }

@@ -15,6 +15,7 @@ mod head;
 mod library;
 mod script;
 mod seen;
+mod tokens;
 mod worker;
 
 pub use acts::{Acts, Chosen, Ending, HeadEdit};

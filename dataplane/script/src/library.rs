@@ -31,6 +31,8 @@ const SLOW: [(&str, &str); 5] =
 /// What one call may split a text into, and how many elements one call may move.
 const PIECES_MAX: usize = 1 << 14;
 const MOVES_MAX: i64 = 1 << 14;
+/// Beyond, Lua's own numbers for places wrap around.
+const PLACE_MAX: f64 = (1 << 30) as f64;
 
 /// Characters that mean something in a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
@@ -58,7 +60,7 @@ pub(crate) fn fit(lua: &Lua) -> Result<()> {
     let sort: Function = lua.load(include_str!("sort.luau")).set_name("=table.sort").eval()?;
     table.raw_set("sort", sort)?;
     let plain_move: Function = table.raw_get("move")?;
-    table.raw_set("move", lua.create_function(move |_, args: MultiValue| move_elements(&plain_move, args))?)
+    table.raw_set("move", lua.create_function(move |lua, args: MultiValue| move_elements(lua, &plain_move, args))?)
 }
 
 /// A table that raises an error when something is asked of it that it has not.
@@ -142,14 +144,18 @@ fn ends_with(_: &Lua, (text, wanted): (LuaString, LuaString)) -> Result<bool> {
 }
 
 /// The function of Lua's library goes through as many places as it is told, whether or not something is there.
-fn move_elements(plain_move: &Function, args: MultiValue) -> Result<MultiValue> {
-    let number = |at: usize| match args.get(at) {
-        Some(Value::Integer(number)) => *number,
-        Some(Value::Number(number)) => *number as i64,
-        _ => 0,
-    };
-    if number(2).saturating_sub(number(1)) >= MOVES_MAX {
+fn move_elements(lua: &Lua, plain_move: &Function, args: MultiValue) -> Result<MultiValue> {
+    let mut args: Vec<Value> = args.into_iter().collect();
+    for place in args.iter_mut().skip(1).take(3) {
+        // Lua takes texts for numbers, too. What is counted here is what the function gets.
+        let number = lua.coerce_number(place.clone())?.filter(|number| number.abs() < PLACE_MAX);
+        let number = number.ok_or_else(|| Error::runtime("table.move takes whole numbers as places"))?;
+        *place = Value::Integer(number as i64);
+    }
+    if let [_, Value::Integer(first), Value::Integer(last), ..] = args[..]
+        && last - first >= MOVES_MAX
+    {
         return Err(Error::runtime(format!("table.move moves at most {MOVES_MAX} elements")));
     }
-    plain_move.call(args)
+    plain_move.call(MultiValue::from_iter(args))
 }

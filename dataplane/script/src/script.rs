@@ -8,7 +8,7 @@ use std::sync::{
 use mlua::chunk::Compiler;
 use weir_rules::{AddressGroup, Criterion, StringGroup};
 
-use crate::{event::Event, fault::Fault};
+use crate::{event::Event, fault::Fault, tokens};
 
 /// A longer script is refused.
 pub const SOURCE_BYTES_MAX: usize = 64 << 10;
@@ -28,30 +28,43 @@ pub struct Script {
     pub event: Event,
     /// As faults have it: the set and the event.
     pub(crate) name: String,
-    /// What the virtual machine of Lua takes. Only [`Script::compile`] makes it.
-    pub(crate) code: Box<[u8]>,
+    /// What the virtual machine of Lua takes. Only [`Script::compile`] makes it. Error: the script is broken, and each event
+    /// fails when its turn comes.
+    pub(crate) code: Result<Box<[u8]>, Fault>,
 }
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 
 impl Script {
-    pub fn compile(set: &str, event: Event, source: &str) -> Result<Self, Fault> {
+    pub fn compile(set: &str, event: Event, source: &str) -> Self {
         // Lua takes a name that begins so for something else than a name, and one with a line break for two.
         let set = set.replace(|c: char| c.is_control() || c == ':', "_");
         let name = format!("{set} {}", event.name());
-        if source.len() > SOURCE_BYTES_MAX {
-            let bytes = source.len();
-            return Err(Fault::new(format!("{name}: has {bytes} bytes; a script may have {SOURCE_BYTES_MAX}")));
-        }
-        let uncounted = source.matches("..").count() + source.matches(['<', '>']).count();
-        if uncounted > UNCOUNTED_MAX {
-            let message = format!("joins and compares in {uncounted} places; a script may in {UNCOUNTED_MAX}");
-            return Err(Fault::new(format!("{name}: {message}")));
-        }
-        let compiler = Compiler::new().set_optimization_level(1).set_disabled_builtins(NOT_BUILT_IN);
-        let code = compiler.compile(source).map_err(|error| Fault::of(&error, &name))?;
-        Ok(Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code: code.into() })
+        let code = code_of(&name, source);
+        Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code }
     }
+
+    /// Why the script cannot run.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.code.as_ref().err()
+    }
+}
+
+fn code_of(name: &str, source: &str) -> Result<Box<[u8]>, Fault> {
+    if source.len() > SOURCE_BYTES_MAX {
+        let bytes = source.len();
+        return Err(Fault::new(format!("{name}: has {bytes} bytes; a script may have {SOURCE_BYTES_MAX}")));
+    }
+    if source.contains('\0') {
+        return Err(Fault::new(format!("{name}: has a character NUL, at which the compiler would stop to read")));
+    }
+    let uncounted = tokens::joins_and_compares(source);
+    if uncounted > UNCOUNTED_MAX {
+        let message = format!("joins and compares in {uncounted} places; a script may in {UNCOUNTED_MAX}");
+        return Err(Fault::new(format!("{name}: {message}")));
+    }
+    let compiler = Compiler::new().set_optimization_level(1).set_disabled_builtins(NOT_BUILT_IN);
+    compiler.compile(source).map(Into::into).map_err(|error| Fault::of(&error, name))
 }
 
 /// Scripts, and what they may name.

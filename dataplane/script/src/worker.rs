@@ -135,7 +135,9 @@ impl Machine {
     fn run_each(&mut self, sets: &[Arc<ScriptSet>], event: Event) -> Option<Fault> {
         // Before the first one runs, because loading lifts the budget.
         for script in sets.iter().flat_map(|set| set.of(event)) {
-            if let Err(error) = self.load(script) {
+            if let Ok(code) = &script.code
+                && let Err(error) = self.load(script, code)
+            {
                 return Some(Fault::of(&error, &script.name));
             }
         }
@@ -150,7 +152,9 @@ impl Machine {
                         now.set_at = at;
                     }
                 }
-                let Some(Loaded { function, globals }) = self.loaded.get(&script.id) else { continue };
+                let Some(Loaded { function, globals }) = self.loaded.get(&script.id) else {
+                    return script.fault().cloned();
+                };
                 let ended = function.call::<()>(());
                 // Not if the script has set none. It fails only for a table that may not be written.
                 let _ = globals.clear();
@@ -166,7 +170,7 @@ impl Machine {
         None
     }
 
-    fn load(&mut self, script: &Script) -> Result<()> {
+    fn load(&mut self, script: &Script, code: &[u8]) -> Result<()> {
         if self.loaded.contains_key(&script.id) {
             return Ok(());
         }
@@ -176,7 +180,7 @@ impl Machine {
         globals.set_metatable(Some(self.outer.clone()))?;
         // No script can replace a function that it finds outside, so loading looks them up for good.
         globals.set_safeenv(true);
-        let chunk = self.lua.load(&script.code[..]).set_mode(ChunkMode::Binary).set_name(format!("={}", script.name));
+        let chunk = self.lua.load(code).set_mode(ChunkMode::Binary).set_name(format!("={}", script.name));
         let function = chunk.set_environment(globals.clone()).into_function()?;
         self.loaded.insert(script.id, Loaded { function, globals });
         self.settle();

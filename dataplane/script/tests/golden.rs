@@ -23,22 +23,22 @@ impl Says for Certificate {
     }
 }
 
-fn set(event: Event, source: &str) -> Result<ScriptSet, String> {
+fn set(event: Event, source: &str) -> ScriptSet {
     let strings = |name: &str, pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Arc::new(StringGroup::new(String::new(), name.into(), pairs, false))
     };
     let [first, last] = ["10.0.0.0", "10.255.255.255"].map(|address| address.parse().expect("an address"));
     let addresses = Addresses::of([AddressRange { first, last }]);
-    let script = Script::compile("steer", event, source).map_err(|fault| fault.to_string())?;
-    Ok(ScriptSet {
+    let script = Script::compile("steer", event, source);
+    ScriptSet {
         scripts: vec![script],
         pools: vec!["pool-a".into(), "pool-b".into()],
         pool_groups: vec!["group-a".into()],
         string_groups: vec![strings("places", &[("/a", "one"), ("/a/b", "two")]), strings("words", &[("bad", "")])],
         address_groups: vec![Arc::new(AddressGroup { uuid: String::new(), name: "inside".into(), addresses })],
         ..ScriptSet::default()
-    })
+    }
 }
 
 /// The head that a case writes as `GET /path {Name: value} …`.
@@ -145,13 +145,8 @@ fn check(cases: &str) {
             line.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("{line}"));
         let mut seen = scripts.room();
         let event = see(request, &mut seen);
-        let found = match set(event, script) {
-            Err(fault) => format!("fault {fault}"),
-            Ok(set) => {
-                let ran = scripts.run(&[Arc::new(set)], event, &mut seen);
-                told(&ran, &seen)
-            }
-        };
+        let ran = scripts.run(&[Arc::new(set(event, script))], event, &mut seen);
+        let found = told(&ran, &seen);
         if found != wanted {
             writeln!(wrong, "{script} | {request}\n  wanted {wanted}\n  found  {found}").expect("a String takes all");
         }
@@ -177,8 +172,24 @@ fn library_is_as_the_table_says() {
 
 #[test]
 fn syntax_error_names_script_event_and_line() {
-    let fault = set(Event::Response, "local a = 1\nif a then").expect_err("it is no script");
+    let set = set(Event::Response, "local a = 1\nif a then");
+    let fault = set.scripts[0].fault().expect("it is no script").to_string();
     assert_eq!(fault, "steer HTTP_RESP:2: Expected 'end' (to close 'then' at column 6), got <eof>");
+}
+
+#[test]
+fn broken_script_fails_in_its_turn_each_time() {
+    let mut scripts = Scripts::default();
+    let sets = ["avi.vs.log('one')", "local a = 1\nif a then", "error('never')"];
+    let sets = sets.map(|source| Arc::new(set(Event::Request, source)));
+    for _ in 0..2 {
+        let mut seen = scripts.room();
+        see("GET /", &mut seen);
+        let told = told(&scripts.run(&sets, Event::Request, &mut seen), &seen);
+        let why = "steer HTTP_REQ:2: Expected 'end' (to close 'then' at column 6), got <eof>";
+        assert_eq!(told, format!("log one; fault {why}"));
+        scripts.give_back(seen);
+    }
 }
 
 #[test]
@@ -186,7 +197,7 @@ fn scripts_of_one_event_run_in_order_until_one_answers() {
     let mut scripts = Scripts::default();
     let sets =
         ["avi.vs.log('one') avi.vs.reqvar.a = 1", "avi.vs.log(avi.vs.reqvar.a) avi.vs.ds_done()", "error('never')"];
-    let sets = sets.map(|source| Arc::new(set(Event::Request, source).expect("a script")));
+    let sets = sets.map(|source| Arc::new(set(Event::Request, source)));
     let mut seen = scripts.room();
     see("GET /", &mut seen);
     assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log one / 1");
@@ -196,7 +207,7 @@ fn scripts_of_one_event_run_in_order_until_one_answers() {
 #[test]
 fn nothing_of_one_event_is_there_in_the_next() {
     let mut scripts = Scripts::default();
-    let set = [Arc::new(set(Event::Request, "avi.vs.log(tostring(kept)) kept = 1").expect("a script"))];
+    let set = [Arc::new(set(Event::Request, "avi.vs.log(tostring(kept)) kept = 1"))];
     for _ in 0..3 {
         let mut seen = scripts.room();
         see("GET /", &mut seen);
@@ -208,8 +219,7 @@ fn nothing_of_one_event_is_there_in_the_next() {
 #[test]
 fn forgotten_scripts_can_be_loaded_again() {
     let mut scripts = Scripts::default();
-    let sets =
-        ["avi.vs.log(1)", "avi.vs.log(2)"].map(|source| Arc::new(set(Event::Request, source).expect("a script")));
+    let sets = ["avi.vs.log(1)", "avi.vs.log(2)"].map(|source| Arc::new(set(Event::Request, source)));
     for _ in 0..2 {
         let mut seen = scripts.room();
         see("GET /", &mut seen);

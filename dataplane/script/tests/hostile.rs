@@ -12,8 +12,7 @@ use weir_script::{Event, Script, ScriptSet, Scripts};
 const STILL_MAX: Duration = Duration::from_millis(25);
 
 fn set(source: &str) -> Arc<ScriptSet> {
-    let script = Script::compile("hostile", Event::Request, source).expect("a script");
-    Arc::new(ScriptSet { scripts: vec![script], ..ScriptSet::default() })
+    set_of(&[source])
 }
 
 /// Runs a script; returns how long the worker stood still, and the fault.
@@ -25,13 +24,18 @@ fn run(scripts: &mut Scripts, set: &Arc<ScriptSet>) -> (Duration, String) {
     (since.elapsed(), ran.fault.map(|fault| fault.to_string()).unwrap_or_default())
 }
 
-/// A busy machine delays a test now and then: the best of some runs is what the script itself takes.
+/// A busy machine delays a test now and then: the best of some runs is what the script itself takes. Time may end a run
+/// before it reaches another bound.
 fn check(source: &str, fault: &str) {
     let (mut scripts, set) = (Scripts::default(), set(source));
-    let runs: Vec<_> = (0..5).map(|_| run(&mut scripts, &set)).collect();
-    for (_, found) in &runs {
-        assert!(found.contains(fault), "{source}\n  wanted {fault:?}\n  found  {found:?}");
+    let mut runs: Vec<(Duration, String)> = Vec::new();
+    let is_good = |(took, found): &(Duration, String)| found.contains(fault) && *took < STILL_MAX;
+    while runs.len() < 5 || (runs.len() < 50 && !runs.iter().any(is_good)) {
+        runs.push(run(&mut scripts, &set));
+        let found = &runs[runs.len() - 1].1;
+        assert!(found.contains(fault) || found.contains(TIME), "{source}\n  wanted {fault:?}\n  found  {found:?}");
     }
+    assert!(runs.iter().any(|run| run.1.contains(fault)), "{source}\n  wanted {fault:?}\n  found  {TIME:?}");
     let quickest = runs.iter().map(|run| run.0).min().expect("some runs");
     let (begins, ends) = (&source[..source.len().min(90)], &source[source.len().saturating_sub(20)..]);
     println!("{:>8.2} ms {begins} … {ends} {}", quickest.as_secs_f64() * 1e3, runs[0].1);
@@ -41,6 +45,7 @@ fn check(source: &str, fault: &str) {
 }
 
 const STEPS: &str = "it has used up its";
+const TIME: &str = "it has used up its 18 ms";
 const MEMORY: &str = "more memory than scripts may have";
 
 #[test]
@@ -145,16 +150,124 @@ fn script_without_loops_ends_soon() {
     ] {
         check(&format!("{texts}{}", line.repeat(times)), "");
     }
-    let error =
-        Script::compile("hostile", Event::Request, &"x = s .. 1\n".repeat(600)).expect_err("it joins too often");
-    assert_eq!(error.to_string(), "hostile HTTP_REQ: joins and compares in 600 places; a script may in 512");
-    let error = Script::compile("hostile", Event::Request, &"-".repeat(70_000)).expect_err("it is too long");
-    assert_eq!(error.to_string(), "hostile HTTP_REQ: has 70000 bytes; a script may have 65536");
+    for (source, why) in [
+        ("x = s .. 1\n".repeat(600), "joins and compares in 600 places; a script may in 512"),
+        ("-".repeat(70_000), "has 70000 bytes; a script may have 65536"),
+        ("-- \0\nerror()".to_owned(), "has a character NUL, at which the compiler would stop to read"),
+    ] {
+        let script = Script::compile("hostile", Event::Request, &source);
+        let fault = script.fault().map(ToString::to_string).unwrap_or_default();
+        assert_eq!(fault, format!("hostile HTTP_REQ: {why}"));
+    }
+    let page = format!("avi.http.response(503, {{}}, [[{}]])", "<b>closed</b> ...\n".repeat(1000));
+    assert_eq!(Script::compile("page", Event::Request, &page).fault(), None);
+}
+
+#[test]
+fn lists_of_one_long_text_are_copied_no_further_than_they_may() {
+    let list = "local s, t = string.rep('x', 300000), {} for i = 1, 20000 do t[i] = s end";
+    let many = "local s, t = string.rep('x', 8000), {} for i = 1, 3000 do t['k' .. i] = s end";
+    for (texts, call, fault) in [
+        (list, "avi.http.set_query({a = t})", "at most 8192 bytes"),
+        (many, "avi.http.set_query(t)", "at most 8192 bytes"),
+        (list, "avi.http.response(200, {a = t}, 'x')", "at most 64 fields of 16384 bytes"),
+        (many, "avi.http.response(200, t, 'x')", "at most 64 fields of 16384 bytes"),
+        (list, "avi.http.response(200, {}, s)", "more than 65536 bytes"),
+        ("local t = {} for i = 1, 20000 do t[i] = '' end", "avi.http.set_query({[''] = t})", "at most 8192 bytes"),
+    ] {
+        check(&format!("{texts} {call}"), fault);
+        let before = resident_bytes();
+        run(&mut Scripts::default(), &set(&format!("{texts} {call}")));
+        let more = resident_bytes().saturating_sub(before);
+        assert!(more < 64 << 20, "{call} has made the process grow by {more} bytes");
+    }
+}
+
+/// The most that the process has had in memory.
+fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<usize>().ok()).expect("a number") << 10
+}
+
+#[test]
+fn places_written_as_texts_count_as_numbers() {
+    for (call, fault) in [
+        ("table.move({}, '1', '1e8', 2)", "moves at most"),
+        ("table.move({}, 1, '0x7ffffff', 2)", "moves at most"),
+        ("table.move({}, ' 1 ', ' 9999999 ', 2)", "moves at most"),
+        ("table.move({}, -2^31, 2^31 - 1, 2)", "takes whole numbers"),
+        ("table.move({}, 0/0, 1e300, 2)", "takes whole numbers"),
+        ("table.move({}, 1, {}, 2)", "takes whole numbers"),
+        ("table.move({}, 1)", "missing argument #3"),
+        ("assert(table.concat(table.move({1, 2, 3}, '2', '3', '1')) == '233')", ""),
+    ] {
+        check(call, fault);
+    }
+}
+
+#[test]
+fn function_that_is_called_while_another_runs_does_not_stop_the_worker() {
+    let table = "local t = setmetatable({}, {__tostring = function() avi.vs.log('in') return avi.vs.name() end,
+        __index = function() return avi.vs.name() end, __len = function() avi.vs.log('len') return 1 end,
+        __iter = function() avi.vs.log('iter') end, __lt = function() avi.vs.log('lt') return true end,
+        __concat = function() return avi.vs.name() end, __call = function() return avi.vs.name() end})";
+    for call in [
+        "avi.vs.log(t)",
+        "avi.vs.log(tostring(t), t)",
+        "avi.http.add_header('a', t)",
+        "avi.http.add_header(t, 'a')",
+        "avi.http.set_query(t)",
+        "avi.http.set_query({a = t})",
+        "avi.http.set_query({[t] = 1})",
+        "avi.http.response(200, t, 'x')",
+        "avi.http.response(200, {a = t}, 'x')",
+        "avi.http.response(t)",
+        "avi.http.add_cookie(t)",
+        "avi.http.redirect(t)",
+        "avi.vs.reqvar.a = t",
+        "avi.vs.reqvar[t] = 1",
+        "local a = avi.vs.reqvar[t]",
+        "local a = avi.vs[t]",
+        "avi.pool.select(t, t, t)",
+        "avi.stringgroup.contains(t, t)",
+        "avi.utils.base64_encode(t)",
+        "table.concat({t, t})",
+        "table.sort({t, t, t})",
+        "table.move(t, 1, 3, 2)",
+        "string.find(t, t)",
+    ] {
+        // What comes of it does not matter: `check` runs another script behind it.
+        check(&format!("{table} {call}"), "");
+    }
+}
+
+#[test]
+fn log_has_its_bound_and_takes_all_bytes() {
+    let logged = |source: &str| {
+        let mut scripts = Scripts::default();
+        let mut seen = scripts.room();
+        scripts.run(std::slice::from_ref(&set(source)), Event::Request, &mut seen).acts.log
+    };
+    for source in [
+        "while true do avi.vs.log('') end",
+        "while true do avi.vs.log('x') end",
+        "avi.vs.log(string.rep('x', 1023)) for i = 1, 100 do avi.vs.log('é') end",
+        "avi.vs.log(string.rep('\\255', 100000))",
+    ] {
+        let log = logged(source);
+        assert!(log.len() <= 1024, "{} bytes of {source}", log.len());
+    }
+    assert_eq!(logged("avi.vs.log('a\\255b', 1.5, nil, true)"), "a\u{fffd}b1.5niltrue");
+    let table = "setmetatable({}, {__tostring = function() return 'a\\255' .. avi.vs.port() end})";
+    assert_eq!(logged(&format!("avi.vs.log({table})")), "a\u{fffd}0");
 }
 
 fn set_of(sources: &[&str]) -> Arc<ScriptSet> {
-    let scripts = sources.iter().map(|source| Script::compile("hostile", Event::Request, source).expect("a script"));
-    Arc::new(ScriptSet { scripts: scripts.collect(), ..ScriptSet::default() })
+    let scripts = sources.iter().map(|source| Script::compile("hostile", Event::Request, source)).collect();
+    let set = ScriptSet { scripts, ..ScriptSet::default() };
+    set.scripts.iter().for_each(|script| assert_eq!(script.fault(), None));
+    Arc::new(set)
 }
 
 #[test]

@@ -52,10 +52,7 @@ impl Groups<'_> {
                     continue;
                 }
             };
-            match Script::compile(&source.name, event, &from.source) {
-                Ok(script) => set.scripts.push(script),
-                Err(fault) => findings.error(subject, format!("{at}.script"), fault.to_string()),
-            }
+            set.scripts.push(Script::compile(&source.name, event, &from.source));
         }
         set.pools = source.pools.iter().map(|pool| pool.name.clone()).collect();
         set.pool_groups = source.pool_groups.iter().map(|group| group.name.clone()).collect();
@@ -156,6 +153,11 @@ impl ScriptReader<'_> {
                         return None;
                     }
                 }
+            }
+            // Only what would run it fails, and not the whole Plan.
+            for fault in set.object.scripts.iter().filter_map(Script::fault) {
+                let field = format!("vs_datascripts[{at}].vs_datascript_set_ref");
+                findings.warning(service, field, format!("has a script that cannot run, so its event fails: {fault}"));
             }
             parts.sets.push(set.object.clone());
             parts.destinations.push(destinations);

@@ -126,6 +126,21 @@ fn fault_is_a_500_and_hurts_its_own_request_only() {
 }
 
 #[test]
+fn script_that_is_none_fails_what_it_would_run_for() {
+    for (event, status_wanted) in [(REQ, "500"), (RESP, "500"), (FAILED, "200")] {
+        let mut stage = Stage::new(&scripted(&[(event, "local a = 1\nbreak")]));
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/"));
+        if event != REQ {
+            let server = stage.connected();
+            stage.says(server, OK);
+        }
+        assert_eq!(status(&stage.sent(client)), status_wanted, "{event:?}");
+        assert_eq!(stage.failures(Cause::ScriptFailed), u64::from(status_wanted == "500"));
+    }
+}
+
+#[test]
 fn response_is_changed_and_remembers_its_request() {
     let scripts = [
         (REQ, "avi.vs.reqvar.path = avi.http.get_path()"),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use mlua::{Error, Lua, LuaString, Result};
 use weir_rules::Criterion;
 
-use super::{IN_BOTH, Maker, Now, text::name};
+use super::{IN_BOTH, Maker, Now};
 
 type Answer = (Option<LuaString>, bool);
 
@@ -46,9 +46,9 @@ pub(super) fn fill_addresses(maker: &Maker<'_>) -> Result<()> {
         let groups = now.set.as_deref().map_or(&[][..], |set| &set.address_groups);
         let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
         let group = found.ok_or_else(|| missing("IP group", &group, "ipgroup_refs"))?;
-        let text = name(&address)?;
-        let address: IpAddr = text.parse().map_err(|_| Error::runtime(format!("{text:?} is no IP address")))?;
-        Ok(group.addresses.contains(address))
+        // Scripts give what clients send: a text that is no address is in no group.
+        let address = str::from_utf8(&address.as_bytes()).ok().and_then(|text| text.parse::<IpAddr>().ok());
+        Ok(address.is_some_and(|address| group.addresses.contains(address)))
     })
 }
 

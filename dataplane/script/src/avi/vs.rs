@@ -1,12 +1,13 @@
 //! `avi.vs`: the virtual service and its client, the log, and what an exchange remembers.
 
-use mlua::{LuaString, MultiValue, Result, Table, Value};
+use mlua::{FromLuaMulti, Function, Lua, LuaString, MultiValue, Result, Table, Value};
 
 use super::{
     IN_ALL, IN_BOTH, Maker,
     variables::{set_variable, variable},
     write,
 };
+use crate::acts::LOG_BYTES_MAX;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("client_ip", IN_ALL, |_, now, ()| Ok(now.seen.client.ip().to_canonical().to_string()))?;
@@ -14,14 +15,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("ip", IN_ALL, |_, now, ()| Ok(now.seen.listener.ip().to_canonical().to_string()))?;
     maker.put("port", IN_ALL, |_, now, ()| Ok(now.seen.listener.port().to_string()))?;
     maker.put("name", IN_ALL, |_, now, ()| Ok(now.seen.service.clone()))?;
-    maker.put("log", IN_ALL, |_, now, args: MultiValue| {
-        let mut line = String::new();
-        for arg in &args {
-            line.push_str(&arg.to_string()?);
-            if line.len() > crate::acts::LOG_BYTES_MAX {
-                break;
-            }
-        }
+    maker.put("log", IN_ALL, |_, now, Line(line): Line| {
         now.acts.log(&line.replace(['\r', '\n'], " "));
         Ok(())
     })?;
@@ -31,6 +25,30 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     })?;
     maker.put_last("close_conn", IN_BOTH, write::close)?;
     maker.table.raw_set("reqvar", variables(maker)?)
+}
+
+/// What a script logs. It is a text before the event is borrowed, because `__tostring` of a table may be a function that
+/// asks for something of the event.
+struct Line(String);
+
+impl FromLuaMulti for Line {
+    fn from_lua_multi(args: MultiValue, lua: &Lua) -> Result<Self> {
+        let mut line = String::new();
+        for arg in &args {
+            let text: LuaString = match arg {
+                Value::String(text) => text.clone(),
+                Value::Table(_) | Value::UserData(_) => lua.globals().get::<Function>("tostring")?.call(arg)?,
+                other => lua.create_string(other.to_string()?)?,
+            };
+            let text = text.as_bytes();
+            // What is behind the bound is not logged. A character has at most four bytes.
+            line.push_str(&String::from_utf8_lossy(&text[..text.len().min(LOG_BYTES_MAX + 4)]));
+            if line.len() > LOG_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(Self(line))
+    }
 }
 
 /// `avi.vs.reqvar`: a table that lives as long as the exchange.

@@ -180,6 +180,9 @@ fn set_cookie(
                 if text.contains(&b';') {
                     return Err(Error::runtime(format!("{name} has a character that it cannot have")));
                 }
+                if value.len() + text.len() > EDIT_BYTES_MAX {
+                    return Err(Error::runtime(format!("a cookie has at most {EDIT_BYTES_MAX} bytes")));
+                }
                 let name = if *name == "maxage" { "Max-Age" } else { name };
                 value.extend_from_slice(b"; ");
                 value.extend_from_slice(name.as_bytes());
@@ -193,15 +196,20 @@ fn set_cookie(
 
 /// `a=1&b=2` of a table; a list has its name once for each value.
 fn query_of(arguments: &Table) -> Result<Vec<u8>> {
-    let mut all: Vec<Vec<u8>> = Vec::new();
+    let (mut all, mut bytes) = (Vec::new(), 0);
     for pair in arguments.pairs::<LuaString, Value>() {
         let (name, value) = pair?;
         let name = name.as_bytes();
         let mut put = |value: &Value| {
-            all.push(match value {
+            let argument = match value {
                 Value::Boolean(true) => name.to_vec(),
                 value => [&*name, b"=", &written(value)?].concat(),
-            });
+            };
+            bytes += argument.len() + 1;
+            if bytes > TARGET_BYTES_MAX {
+                return Err(target_too_long());
+            }
+            all.push(argument);
             Ok::<(), Error>(())
         };
         match &value {
@@ -219,20 +227,30 @@ fn set_target(now: &mut Now, target: Vec<u8>) -> Result<()> {
     if !target.starts_with(b"/") {
         return Err(Error::runtime("a path begins with /"));
     }
-    if target.len() > TARGET_BYTES_MAX {
-        return Err(Error::runtime(format!("a path and its query have at most {TARGET_BYTES_MAX} bytes")));
-    }
-    let mut written = Vec::with_capacity(target.len());
+    let mut written = Vec::with_capacity(target.len().min(TARGET_BYTES_MAX));
     for byte in target {
-        if byte.is_ascii_graphic() && byte != b'#' {
-            written.push(byte);
-        } else {
-            written.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        put_encoded(byte, b"#", &mut written);
+        if written.len() > TARGET_BYTES_MAX {
+            return Err(target_too_long());
         }
     }
     now.acts.target_changed |= written != now.seen.target;
     now.seen.target = written;
     Ok(())
+}
+
+/// `also`: characters that are encoded beside those that no target has.
+fn put_encoded(byte: u8, also: &[u8], out: &mut Vec<u8>) {
+    if byte.is_ascii_graphic() && !also.contains(&byte) {
+        out.push(byte);
+    } else {
+        let digit = |four: u8| b"0123456789ABCDEF"[usize::from(four)];
+        out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+    }
+}
+
+fn target_too_long() -> Error {
+    Error::runtime(format!("a path and its query have at most {TARGET_BYTES_MAX} bytes, encoded"))
 }
 
 fn set_host(now: &mut Now, host: &[u8]) -> Result<()> {
@@ -255,31 +273,33 @@ fn respond(_: &Lua, now: &mut Now, (status, fields, content): (Value, Option<Val
         (None | Some(Value::Nil), content) => (None, content),
         (Some(_), _) => return Err(Error::runtime("takes a status, a table of fields and a text")),
     };
-    let content = content.map(|content| content.as_bytes().to_vec()).unwrap_or_default();
-    if content.len() > CONTENT_BYTES_MAX {
+    if content.as_ref().is_some_and(|content| content.as_bytes().len() > CONTENT_BYTES_MAX) {
         return Err(Error::runtime(format!("the content has more than {CONTENT_BYTES_MAX} bytes")));
     }
-    let mut all = Vec::new();
+    let content = content.map(|content| content.as_bytes().to_vec()).unwrap_or_default();
+    let (mut all, mut bytes) = (Vec::new(), 0);
     for pair in fields.iter().flat_map(|fields| fields.pairs::<LuaString, Value>()) {
         let (key, value) = pair?;
         // A key of a table that is written without quotes has no hyphen.
         let key = name(&key)?.replace('_', "-");
-        let values = match &value {
-            Value::Table(values) => values.sequence_values::<Value>().collect::<Result<Vec<_>>>()?,
-            value => vec![value.clone()],
-        };
         if !is_token(key.as_bytes()) || Name::of(key.as_bytes()).is_of_framing() {
             return Err(Error::runtime(format!("{key:?} is no field that a script may give to a response")));
         }
-        for value in values {
-            let value = written(&value)?;
+        let mut put = |value: &Value| {
+            let value = written(value)?;
+            bytes += key.len() + value.len();
+            if all.len() >= EDITS_MAX || bytes > EDIT_BYTES_MAX {
+                let message = format!("a response has at most {EDITS_MAX} fields of {EDIT_BYTES_MAX} bytes");
+                return Err(Error::runtime(message));
+            }
             check_value(&key, &value)?;
             all.push((key.clone(), value));
+            Ok(())
+        };
+        match &value {
+            Value::Table(values) => values.sequence_values::<Value>().try_for_each(|value| put(&value?))?,
+            value => put(value)?,
         }
-    }
-    let bytes: usize = all.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if all.len() > EDITS_MAX || bytes > EDIT_BYTES_MAX {
-        return Err(Error::runtime(format!("a response has at most {EDITS_MAX} fields of {EDIT_BYTES_MAX} bytes")));
     }
     // As with queries: the same response is to look the same each time.
     all.sort();

@@ -45,6 +45,18 @@ fn compressing(plan: &mut Plan, edit: impl FnOnce(&mut Compression)) {
     plan.virtual_services[0].http.as_mut().unwrap().compression = Some(compression);
 }
 
+fn scripted(plan: &mut Plan, source: &str) {
+    let script = Script { event: ScriptEvent::HttpReq.into(), source: source.to_owned(), position: 0 };
+    let set = ScriptSet {
+        uuid: "scripts-1".to_owned(),
+        name: "steer".to_owned(),
+        scripts: vec![script],
+        ..ScriptSet::default()
+    };
+    plan.script_sets = vec![set];
+    plan.virtual_services[0].script_set_uuids = vec!["scripts-1".to_owned()];
+}
+
 fn caching(plan: &mut Plan, edit: impl FnOnce(&mut Cache)) {
     let mut cache = Cache { max_bytes: 1000, ..Cache::default() };
     edit(&mut cache);
@@ -55,6 +67,12 @@ pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
     ("nothing is wrong", |_| {}),
+    ("a DataScript", |p| scripted(p, "avi.vs.log('x')")),
+    ("a DataScript that is none", |p| scripted(p, "local a = 1\nbreak")),
+    ("a DataScript that is none, and no service has", |p| {
+        scripted(p, "break");
+        p.virtual_services[0].script_set_uuids.clear();
+    }),
     ("no revision", |p| p.revision = 0),
     ("a listener without an address", |p| p.virtual_services[0].listeners[0].address = "shop".to_owned()),
     ("a listener on port 0", |p| p.virtual_services[0].listeners[0].port = 0),
