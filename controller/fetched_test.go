@@ -1,8 +1,13 @@
 package controller
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -41,4 +46,27 @@ func TestWhatWasFetchedIsAChangeOfItsObjectAndGoesWithIt(t *testing.T) {
 	if _, there := objects.View().Get(revocation.ListKind, "p"); there {
 		t.Error("lists of a profile that is gone are stored")
 	}
+}
+
+func TestServersThatAPoolNamesAreInThePlansOfEngines(t *testing.T) {
+	h := start(t, t.TempDir())
+	e := h.connect(h.join("edge"))
+	h.createService("shop", 8443)
+	pool, err := h.api.ByName(t.Context(), "pool", "shop")
+	h.must(err)
+	pool["servers"] = []any{client.Object{"ip": client.Object{"addr": "localhost", "type": "DNS"}}}
+	stored, err := h.api.Replace(t.Context(), "pool", pool)
+	h.must(err)
+	if got := fmt.Sprint(stored["servers"]); !strings.Contains(got, "localhost") || strings.Contains(got, "127.0.0.1") {
+		t.Errorf("the API shows %s", got)
+	}
+	for isServer := false; !isServer; {
+		delta, resource := e.planWith(pool["uuid"])
+		isServer = slices.ContainsFunc(resource.GetPool().GetPool().GetServers(),
+			func(server *dataplanev1.Server) bool {
+				return server.GetAddress() == "127.0.0.1" && server.GetHostname() == "localhost"
+			})
+		e.ack(delta)
+	}
+	h.runtimeUntil("pool", pool, "127.0.0.1")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/metrics"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/names"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/runtime"
@@ -48,6 +49,7 @@ type leader struct {
 	slow    *slowness.Watch
 	explain *explain.Explainer
 	fetched *revocation.Watch
+	names   *names.Watch
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
@@ -83,6 +85,10 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 			return content.model, err
 		},
 	})
+	l.names = names.New(names.Config{
+		Objects: data.objects, Lookup: lookup, Save: saverOfFetched(data.objects), Events: told, Log: config.Log,
+		Now: time.Now,
+	})
 	data.gate.Check(profileKind, checkStreaming(config))
 	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog()))
 	return l
@@ -111,6 +117,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.alerts.Run(ctx) })
 	group.Go(func() error { return l.slow.Run(ctx) })
 	group.Go(func() error { return l.fetched.Run(ctx) })
+	group.Go(func() error { return l.names.Run(ctx) })
 	group.Go(func() error { return l.unusual.Run(ctx) })
 	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })

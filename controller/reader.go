@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/controller/tickets"
 )
@@ -62,7 +61,7 @@ func (l *lastRead) turn(view *store.View) error {
 		case ringKind:
 			rings[change.UUID], err = decode[tickets.Ring](change.Record)
 		default:
-			if kind := revocation.ObjectOf(change.Kind); kind != "" {
+			if kind := objectOf(change.Kind); kind != "" {
 				change = store.Change{Kind: kind, UUID: change.UUID}
 				change.Record, _ = view.Get(kind, change.UUID)
 			}
@@ -82,7 +81,7 @@ func (l *lastRead) turn(view *store.View) error {
 func changeOf(view *store.View, change store.Change) model.Change {
 	of := model.Change{Kind: change.Kind, UUID: change.UUID}
 	if record := change.Record; record != nil {
-		of.Object = revocation.Into(view, record.Kind, record.UUID, record.Object)
+		of.Object = withFetched(view, record)
 		if record.Kind == timedKind {
 			of.Modified = record.Modified
 		}

@@ -189,7 +189,8 @@ func (r *reading) pool(p *kinds.Pool) *Pool {
 	for i, server := range p.Servers {
 		address := server.IP.Address()
 		if !address.IsValid() {
-			r.find("pool", fmt.Sprintf("servers[%d].ip", i), "%q is a name; give an address", server.IP.Addr)
+			r.find("pool", fmt.Sprintf("servers[%d].ip", i),
+				"the name %q has no address yet: events of the pool say why", server.IP.Addr)
 			continue
 		}
 		port := uint16(server.PortOr(p.DefaultServerPort))

@@ -189,7 +189,7 @@ func TestFindsWhatCannotBeResolved(t *testing.T) {
 	}
 	want := []string{
 		`pool pool-2 names: health_monitor_refs[1]: /api/healthmonitor/hm-9 is not there or cannot be used`,
-		`pool pool-2 names: servers[0].ip: "origin.example" is a name; give an address`,
+		`pool pool-2 names: servers[0].ip: the name "origin.example" has no address yet: events of the pool say why`,
 		`serviceengine se-9 bad: : schema: enable_state cannot be true`,
 		`sslkeyandcertificate cert-2 empty: certificate: holds no certificate`,
 		`virtualservice vs-0 lost: pool_ref: /api/pool/pool-9 is not there or cannot be used`,

@@ -146,6 +146,9 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	}, "is for LB_ALGORITHM_FEWEST_SERVERS: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },
 		"needs enable_http2: has no effect"},
+	{"servers.resolve_server_by_dns", func(p *model.Pool) bool {
+		return slices.ContainsFunc(p.Servers, func(server kinds.Server) bool { return server.LacksName() })
+	}, "needs a hostname that is a name: has no effect"},
 	{"use_service_port", func(p *model.Pool) bool { return p.UseServicePort },
 		"engines connect to the port of the server: has no effect"},
 	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },

@@ -62,6 +62,7 @@ var mayNameKinds = map[string][]string{
 	"controller": {"alert", "alertconfig", "analyticsprofile", "user", "virtualservice", "pool",
 		"serviceengine", "tenant"},
 	"controller/revocation": {"sslkeyandcertificate", "pkiprofile", "tenant"},      // about what is fetched
+	"controller/names":      {"pool", "tenant"},                                    // whose servers have names
 	"controller/intake":     {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
 	"controller/series":     {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
 	"controller/metrics":    {"pool", "tenant"},                                    // labels of series

@@ -205,6 +205,25 @@ func fillPool(o schema.Object) {
 	}
 }
 
+// NameOfServer returns the name whose addresses a server of a pool has. Empty: it has the address in ip.
+func NameOfServer(server schema.Object) string {
+	ip, _ := server["ip"].(schema.Object)
+	address, _ := ip["addr"].(string)
+	hostname, _ := server["hostname"].(string)
+	switch {
+	case ip["type"] == "DNS":
+		return address
+	case server["resolve_server_by_dns"] == true && hostName.MatchString(hostname):
+		return hostname
+	}
+	return ""
+}
+
+// LacksName tells whether the server is to be resolved, and has no name.
+func (s *Server) LacksName() bool {
+	return s.ResolveByDNS && s.IP.Type != "DNS" && !hostName.MatchString(s.Hostname)
+}
+
 func (p *Pool) Validate() *schema.FieldError {
 	owner := map[string]int{}
 	for i := range p.Servers {
