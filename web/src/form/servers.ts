@@ -1,8 +1,8 @@
-// Servers as people paste them: a list of addresses with ports and ranges. No I/O.
+// Servers as people paste them: a list of addresses and names, with ports and ranges. No I/O.
 
 export interface Server {
   addr: string
-  type: 'V4' | 'V6'
+  type: 'V4' | 'V6' | 'DNS'
   port: number | undefined
 }
 
@@ -15,7 +15,7 @@ export interface Pasted {
 const serversMost = 5000
 const portMost = 65535
 
-/** Reads "10.0.0.7:8080, 10.0.0.8-20:8080 [2001:db8::1]:80", one or many a line. A range is of the last number. */
+/** Reads "10.0.0.7:8080, 10.0.0.8-20:8080 [2001:db8::1]:80 web.example:80", one or many a line. A range is of the last number. */
 export function parseServers(text: string): Pasted {
   const pasted: Pasted = { servers: [], problems: [] }
   const seen = new Set<string>()
@@ -48,7 +48,7 @@ function parseWord(word: string): Server[] | string {
   if ((bare.match(/:/g) ?? []).length > 1) return one(bare, 'V6', undefined)
   const [host = '', port] = bare.split(':')
   const [from = '', to] = host.split('-')
-  if (!isV4(from)) return /[a-z]/i.test(host) ? 'is a name; give an address' : 'is no address'
+  if (!isV4(from)) return isName(host) ? one(host, 'DNS', port) : 'is no address'
   if (to === undefined) return one(from, 'V4', port)
   const dot = from.lastIndexOf('.') + 1
   const last = to.includes('.') ? (to.startsWith(from.slice(0, dot)) ? to.slice(dot) : 'x') : to
@@ -64,6 +64,9 @@ function parseWord(word: string): Server[] | string {
   }
   return servers
 }
+
+/** A name of DNS, as the controller takes it: the last label has a letter. */
+const isName = (host: string) => /^([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z][a-z0-9_-]*\.?$/i.test(host)
 
 function one(addr: string, type: Server['type'], port: string | undefined): Server[] | string {
   if (type === 'V6' && !isV6(addr)) return 'is no address'

@@ -20,13 +20,13 @@ export function withServer(pool: JsonObject, id: string, enabled: boolean): Json
     found = true
     return { ...server, enabled }
   })
-  if (!found) throw new Error(`The pool has no server ${id} any more.`)
+  if (!found) throw new Error(`The pool has no server ${id} any more, or a name stands for it: change the entry with the name.`)
   return { ...pool, servers }
 }
 
 export function withoutServer(pool: JsonObject, id: string): JsonObject {
   const servers = serversOf(pool).filter((server) => idOf(server, pool) !== id)
-  if (servers.length === serversOf(pool).length) throw new Error(`The pool has no server ${id} any more.`)
+  if (servers.length === serversOf(pool).length) throw new Error(`The pool has no server ${id} any more, or a name stands for it: change the entry with the name.`)
   return { ...pool, servers }
 }
 
