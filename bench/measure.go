@@ -80,7 +80,7 @@ func (s *stage) servedBehind() origin.Setup {
 	w := s.workload
 	setup := origin.Setup{Dir: filepath.Join(s.dir, "origin"), Servers: originServers, ObjectBytes: w.Load.ObjectBytes,
 		Segments: w.Origin.Segments,
-		Bulk:     w.Bulk(), Host: "127.0.0.1"}
+		Bulk:     w.Bulk(), Host: "127.0.0.1", Text: w.Service.Compression != "", Fresh: w.Service.Cache}
 	if w.Growth.Of == workloads.GrowServers {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
@@ -140,7 +140,8 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 		WebSocket: service.Protocol == workloads.WebSocket, UDP: service.Protocol == workloads.UDP,
 		ServerHTTP2:   service.ServerHTTP2,
 		FreshSessions: s.workload.Load.RequestsPerConnection == 1,
-		Rules:         peers.MakeRules(service.Rules, "/"+origin.Object),
+		Cache:         service.Cache, Compression: service.Compression,
+		Rules: peers.MakeRules(service.Rules, "/"+origin.Object),
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -188,6 +189,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 // measureRounds measures all subjects in turn, round after round; each round begins with another one.
 func (s *stage) measureRounds(ctx context.Context) error {
 	if err := s.build(ctx); err != nil {
+		return err
+	}
+	if err := s.proveContent(ctx); err != nil {
 		return err
 	}
 	for round := range s.run.rounds {

@@ -202,7 +202,9 @@ func loadFlags(w workloads.Workload, address string, span time.Duration) []strin
 	if w.Echoes() {
 		flags = append(flags, "--body-bytes", strconv.Itoa(w.Load.ObjectBytes))
 	}
-	if w.Service.Layer == 7 && w.Service.Protocol != workloads.WebSocket {
+	if w.Service.Compression != "" {
+		flags = append(flags, "--header", "Accept-Encoding: "+w.Service.Compression)
+	} else if w.Service.Layer == 7 && w.Service.Protocol != workloads.WebSocket {
 		flags = append(flags, "--answer-bytes", strconv.Itoa(w.Load.ObjectBytes))
 	}
 	if w.Service.Protocol == workloads.UDP {

@@ -66,6 +66,9 @@ func (w weir) createPolicies(ctx context.Context, rules []peers.Rule) error {
 		"name": policies, "http_request_policy": map[string]any{"rules": list}}})
 }
 
+// levels are those whose answers are as short as those of nginx at its level 1.
+var levels = map[string]int{"gzip": 2, "br": 1}
+
 // createProfiles makes those that every object of the row refers to.
 func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certificate) error {
 	// As for the peers: the load decides how many requests a connection carries, and how long it stays.
@@ -77,6 +80,13 @@ func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certifi
 	}
 	if s.WebSocket {
 		http["websockets_enabled"] = true
+	}
+	if s.Cache {
+		http["cache_config"] = map[string]any{"enabled": true}
+	}
+	if s.Compression != "" {
+		http["compression_profile"] = map[string]any{"compression": true, "type": "CUSTOM_COMPRESSION",
+			"remove_accept_encoding_header": true, "level_normal": levels[s.Compression]}
 	}
 	objects := []ours.Entry{{Kind: "applicationprofile", Object: client.Object{
 		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": http}}}

@@ -29,6 +29,8 @@ type Setup struct {
 	ObjectBytes int
 	Segments    int    // 2: head and body are sent apart
 	Bulk        bool   // large objects
+	Text        bool   // the object is text, and says so
+	Fresh       bool   // the object may be stored for an hour
 	SendBuffer  string // of each connection, in nginx's words; empty: as large as the kernel likes
 	Certificate string // PEM file, certificate and key; empty: plain HTTP
 	Own         string // weir-origin, which serves in place of nginx; empty: nginx
@@ -113,7 +115,11 @@ func (n nginx) furnish() (file string, err error) {
 	if err := os.MkdirAll(html, 0o755); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(html, Object), bytes.Repeat([]byte("x"), n.ObjectBytes), 0o644); err != nil {
+	object := bytes.Repeat([]byte("x"), n.ObjectBytes)
+	if n.Text {
+		object = text(n.ObjectBytes)
+	}
+	if err := os.WriteFile(filepath.Join(html, Object), object, 0o644); err != nil {
 		return "", err
 	}
 	parsed, err := template.New("origin").Parse(config)

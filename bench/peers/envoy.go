@@ -18,8 +18,14 @@ const (
 
 func envoy() Peer {
 	return Peer{
-		Name:   "envoy",
-		Find:   findEnvoy,
+		Name: "envoy",
+		Find: findEnvoy,
+		Lacks: func(s Setup) string {
+			if s.Cache || s.Compression != "" {
+				return "caches and codings are compared with those of nginx and HAProxy"
+			}
+			return ""
+		},
 		config: "envoy.yaml.tmpl",
 		args: func(s Setup, configFile string) []string {
 			return []string{"-c", configFile, "--concurrency", strconv.Itoa(s.Workers()),

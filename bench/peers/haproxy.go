@@ -22,6 +22,12 @@ func haproxy() Peer {
 			if s.UDP {
 				return "HAProxy passes no datagrams on"
 			}
+			switch s.Compression {
+			case "br":
+				return "HAProxy has no Brotli"
+			case "gzip":
+				return "HAProxy compresses by libslz, whose answers are a third longer"
+			}
 			return ""
 		},
 		config: "haproxy.cfg.tmpl",

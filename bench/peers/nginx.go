@@ -13,6 +13,9 @@ const nginxAdvice = "run `make bench`, which installs it, or `apt-get install ng
 // streamModule is where Debian puts nginx's layer 4.
 const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
+// brotliModule is the one of Debian; the template loads it.
+const brotliModule = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so"
+
 func nginx() Peer {
 	return Peer{
 		Name: "nginx",
@@ -20,6 +23,9 @@ func nginx() Peer {
 		Lacks: func(s Setup) string {
 			if s.ServerHTTP2 && !s.GRPC {
 				return "nginx speaks HTTP/2 to servers for gRPC only"
+			}
+			if _, err := os.Stat(brotliModule); s.Compression == "br" && err != nil {
+				return "nginx has no module for Brotli here: install libnginx-mod-http-brotli-filter"
 			}
 			return ""
 		},

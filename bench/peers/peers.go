@@ -44,6 +44,9 @@ type Setup struct {
 	ServerHTTP2   bool // HTTP/2 to the servers
 	FreshSessions bool // of UDP: one datagram each
 
+	Cache       bool   // answers with stored responses
+	Compression string // of answers: "gzip", "br" or none
+
 	// Rules send requests to the servers, each those of a host and a path; what none matches goes nowhere. None: all
 	// go.
 	Rules []Rule

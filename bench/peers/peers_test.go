@@ -25,6 +25,7 @@ func setups(t *testing.T) map[string]Setup {
 			GRPC: w.Service.Protocol == workloads.GRPC, WebSocket: w.Service.Protocol == workloads.WebSocket,
 			UDP:         w.Service.Protocol == workloads.UDP,
 			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1,
+			Cache: w.Service.Cache, Compression: w.Service.Compression,
 			Rules: MakeRules(w.Service.Rules, "/object")}
 	}
 	return setups
@@ -79,6 +80,8 @@ func TestPeersSpeakWhatTheWorkloadSays(t *testing.T) {
 		"H2-H2":    {"nginx": "", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
 		"G1":       {"nginx": "grpc_pass", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
 		"WS":       {"nginx": "$http_upgrade", "haproxy": "timeout tunnel", "envoy": "upgrade_type: websocket"},
+		"C1":       {"nginx": "proxy_cache stored;", "haproxy": "http-request cache-use", "envoy": ""},
+		"Z-GZIP":   {"nginx": "gzip on;", "haproxy": "", "envoy": ""},
 		"U1":       {"nginx": " udp ", "haproxy": "", "envoy": "protocol: UDP"},
 		"U1-NEW":   {"nginx": "proxy_responses 1;", "haproxy": "", "envoy": "idle_timeout: 1s"},
 	}

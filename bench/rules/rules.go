@@ -1,4 +1,5 @@
-// Package rules measures what rules of HTTP policies cost: nothing where there are none, and little for a thousand.
+// Package rules measures what rules of HTTP policies cost: nothing where there are none, and little for a thousand; and
+// what it costs to answer from the cache, and to compress.
 // Each row has a bar.
 package rules
 
@@ -70,7 +71,15 @@ var rows = []row{
 	{findings.Bar{Row: "script", Title: "a script that looks at the path and chooses a pool", Unit: "ns", Limit: 1000},
 		building, nanos("weir-script", "path, beginswith, pool")},
 	{findings.Bar{Row: "peers", Title: "1,000 rules by host and path: CPU time of the best peer over Weir's", Unit: "×",
-		Limit: 1.2, AtLeast: true}, 15 * time.Minute, measurePeers},
+		Limit: 1.2, AtLeast: true}, 15 * time.Minute, besidePeers("R1")},
+	{findings.Bar{Row: "cache-1k", Title: "a stored answer of 1 KB: CPU time of the best peer over Weir's", Unit: "×",
+		Limit: 1.5, AtLeast: true}, 15 * time.Minute, besidePeers("C1")},
+	{findings.Bar{Row: "cache-100k", Title: "a stored answer of 100 KB: CPU time of the best peer over Weir's",
+		Unit: "×", Limit: 1.5, AtLeast: true}, 15 * time.Minute, besidePeers("C100")},
+	{findings.Bar{Row: "gzip", Title: "16 KB of text compressed by gzip: CPU time of the best peer over Weir's",
+		Unit: "×", Limit: 1.1, AtLeast: true}, 15 * time.Minute, besidePeers("Z-GZIP")},
+	{findings.Bar{Row: "brotli", Title: "the same by Brotli", Unit: "×", Limit: 1.1, AtLeast: true},
+		15 * time.Minute, besidePeers("Z-BR")},
 }
 
 // building is enough for a crate and what it needs, if nothing of it is built.
@@ -182,10 +191,12 @@ func nanos(crate string, things ...string) func(context.Context, *run) (findings
 	}
 }
 
-// workload is the one of `weir bench run` whose requests rules try.
-const workload = "R1"
+// besidePeers takes the CPU time of a workload of `weir bench run`, Weir and its peers side by side.
+func besidePeers(workload string) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) { return r.measurePeers(ctx, workload) }
+}
 
-func measurePeers(ctx context.Context, r *run) (found findings.Finding, err error) {
+func (r *run) measurePeers(ctx context.Context, workload string) (found findings.Finding, err error) {
 	var flags []string
 	if r.Quick {
 		flags = []string{"--quick"}

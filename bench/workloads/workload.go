@@ -60,6 +60,8 @@ type Service struct {
 	Certificate string `toml:"certificate"` // "ec" (P-256) or "rsa" (2048 bits)
 	ServerTLS   bool   `toml:"server_tls"`  // TLS 1.2 to servers too
 	Rules       int    `toml:"rules"`       // by host and path, one of which sends each request to the servers
+	Cache       bool   `toml:"cache"`       // answers with stored responses
+	Compression string `toml:"compression"` // of answers, which are text: "gzip" or "br"; empty: none
 }
 
 // Load is what the load generator does.
@@ -207,6 +209,10 @@ func (w Workload) check() error {
 	case !slices.Contains([]string{"", HTTP2, GRPC, WebSocket, UDP}, w.Service.Protocol):
 		return fmt.Errorf("service.protocol is %q; use %s, %s, %s or %s, or leave it out for HTTP/1.1",
 			w.Service.Protocol, HTTP2, GRPC, WebSocket, UDP)
+	case !slices.Contains([]string{"", "gzip", "br"}, w.Service.Compression):
+		return fmt.Errorf("service.compression is %q; use gzip or br, or leave it out", w.Service.Compression)
+	case (w.Service.Cache || w.Service.Compression != "") && (w.Service.Layer != 7 || w.Service.Protocol != ""):
+		return fmt.Errorf("service.cache and service.compression belong to HTTP/1.1")
 	case w.Service.Protocol != "" && (w.Service.Protocol == UDP) != (w.Service.Layer == 4):
 		return fmt.Errorf("service.protocol: %s does not belong to layer %d", w.Service.Protocol, w.Service.Layer)
 	case w.Service.Protocol == GRPC && !w.Service.ServerHTTP2:

@@ -19,7 +19,7 @@ func TestEveryWorkloadOfTheTreeIsOne(t *testing.T) {
 	}
 	for _, id := range []string{"A1", "A1-TLS13", "K", "K-1SEG", "N1", "N1-1SEG", "N2", "N3", "W1", "W2", "W3",
 		"W4", "W5", "W5-RSA", "H2-K", "H2-K-TLS", "H2-H2", "H2-A", "G1", "WS", "U1", "U1-NEW", "I-H2", "I-H2-STREAM",
-		"I-H2-STREAM-H2"} {
+		"I-H2-STREAM-H2", "C1", "C100", "Z-GZIP", "Z-BR"} {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
