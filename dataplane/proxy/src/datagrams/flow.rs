@@ -174,6 +174,10 @@ impl Proxy {
         key: Key,
         service: &Arc<VirtualService>,
     ) -> Result<u32, Cause> {
+        // The client is let in, and not each of its servers' sessions.
+        if !self.sessions.knows(&key) {
+            self.let_in(io, key, service)?;
+        }
         let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
         let key = Key { server: place.server, ..key };
         match self.session_in_order(io, &key) {
@@ -181,10 +185,7 @@ impl Proxy {
                 self.core.pools.end(place);
                 Ok(id)
             }
-            None => {
-                self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?;
-                self.begin_session_at(io, key, service, place)
-            }
+            None => self.begin_session_at(io, key, service, place),
         }
     }
 

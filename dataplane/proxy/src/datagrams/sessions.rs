@@ -4,7 +4,7 @@
 //! heads of the lists are looked at. [`Crowd`] has lists in the same order, of all services. A session moves to the back
 //! of its lists at most once per [`STEP`]; when places become few, with each batch.
 
-use std::time::Duration;
+use std::{collections::hash_map, hash::Hash, time::Duration};
 
 use foldhash::HashMap;
 use weir_snapshot::VirtualService;
@@ -28,6 +28,8 @@ pub(crate) struct Sessions {
     entries: Vec<Entry>,
     free: Vec<u32>,
     by_key: HashMap<Key, u32>,
+    /// How many sessions clients have whose datagrams go to several servers.
+    shared_out: HashMap<Key, u32>,
     /// By the slot of the session's socket.
     by_socket: Vec<u32>,
     /// By the id of the service.
@@ -94,6 +96,7 @@ impl Sessions {
             entries: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::default(),
+            shared_out: HashMap::default(),
             by_socket: Vec::new(),
             queues: HashMap::default(),
             queue_links: Vec::new(),
@@ -122,6 +125,11 @@ impl Sessions {
 
     pub fn find(&self, key: &Key) -> Option<u32> {
         self.by_key.get(key).copied()
+    }
+
+    /// Whether a client has sessions for its datagrams one by one, with whatever server.
+    pub fn knows(&self, client: &Key) -> bool {
+        self.shared_out.contains_key(client)
     }
 
     pub fn of_socket(&self, socket: ServerSocket) -> Option<u32> {
@@ -184,6 +192,9 @@ impl Sessions {
         };
         self.by_key.insert(key, id);
         *self.networks.entry(network(key.peer)).or_default() += 1;
+        if key.server != Key::ANY {
+            *self.shared_out.entry(Key { server: Key::ANY, ..key }).or_default() += 1;
+        }
         self.connect(id, socket);
         self.push_back(id, now);
         id
@@ -197,12 +208,9 @@ impl Sessions {
         self.free.push(id);
         self.by_key.remove(&session.key);
         self.by_socket[session.socket.slot as usize] = NONE;
-        let network = network(session.key.peer);
-        if let Some(count) = self.networks.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                self.networks.remove(&network);
-            }
+        count_down(&mut self.networks, network(session.key.peer));
+        if session.key.server != Key::ANY {
+            count_down(&mut self.shared_out, Key { server: Key::ANY, ..session.key });
         }
         Some(session)
     }
@@ -304,6 +312,16 @@ impl Sessions {
         queue.list.remove(id, &mut self.queue_links);
         if queue.list.len() == 0 {
             self.queues.remove(&session.service.id);
+        }
+    }
+}
+
+/// One less of a kind.
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, u32>, kind: K) {
+    if let hash_map::Entry::Occupied(mut count) = counts.entry(kind) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
         }
     }
 }

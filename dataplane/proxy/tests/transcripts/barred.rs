@@ -166,3 +166,14 @@ fn first_datagram_of_a_session_is_judged() {
         assert_eq!((stage.failures(Cause::ClientNetworkDenied), stage.failures(Cause::ClientNetworkRate)), (1, 1));
     }
 }
+
+#[test]
+fn client_whose_datagrams_go_to_several_servers_is_judged_once() {
+    let plan = udp_plan(3, |udp| udp.per_datagram = true);
+    let mut stage = Stage::new(&guarded(plan, vec![rule(&[], two_per_s())]));
+    let sent: Vec<_> = (0..3).map(|index| stage.asks(GOOD, index)).collect();
+    assert_eq!(sent, ["0 to 10.1.0.1 on 0", "1 to 10.1.0.2 on 1", "2 to 10.1.0.3 on 2"]);
+    assert_eq!(stage.asks("198.51.100.2:1", 3), "3 to 10.1.0.1 on 3");
+    assert_eq!(stage.asks("198.51.100.3:1", 4), "", "it is the third client in this second");
+    assert_eq!(stage.failures(Cause::ClientNetworkRate), 1);
+}
