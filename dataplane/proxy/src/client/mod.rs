@@ -235,11 +235,16 @@ impl Client {
         matches!(self.stage, Stage::Hello(_) | Stage::Handshake) && self.received > 0
     }
 
+    /// Before a connection begins behind its PROXY header: what serves it by the newest snapshot is asked.
+    pub fn follow_snapshot(&mut self, core: &Core) -> Result<(), Error> {
+        match self.look_up_service(core) {
+            true => Ok(()),
+            false => Err(Error::ClientTls(HandshakeFault::Unserved)),
+        }
+    }
+
     /// Begins TLS, or its first request, behind a PROXY header.
     pub fn begin<I: Io>(&mut self, io: &mut I, core: &Core) -> Result<(), Error> {
-        if !self.look_up_service(core) {
-            return Err(Error::ClientTls(HandshakeFault::Unserved));
-        }
         let listener = core.snapshot.listener(self.listener());
         if listener.is_some_and(hello::chooses) {
             self.stage = Stage::Hello(Box::default());

@@ -27,7 +27,8 @@ impl Proxy {
     /// The header is whole. What follows it may have come, too.
     fn introduced<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
         let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
-        let entered = client.enter_introduced(io, &mut self.core);
+        let served = client.follow_snapshot(&self.core);
+        let entered = served.and_then(|()| client.enter_introduced(io, &mut self.core));
         if let Err(error) = entered.and_then(|()| client.begin(io, &self.core)) {
             self.fail(io, conn, error);
             return Outcome::NeedsMore;

@@ -177,3 +177,17 @@ fn client_whose_datagrams_go_to_several_servers_is_judged_once() {
     assert_eq!(stage.asks("198.51.100.3:1", 4), "", "it is the third client in this second");
     assert_eq!(stage.failures(Cause::ClientNetworkRate), 1);
 }
+
+#[test]
+fn client_behind_a_proxy_is_judged_by_the_rules_in_force_when_its_header_comes() {
+    let mut plan = guarded(plan(1), Vec::new());
+    let tcp = plan.virtual_services[0].tcp.as_mut().expect("uses TCP");
+    tcp.proxy_protocol_sources = vec!["10.2.0.0/16".into()];
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    plan.revision += 1;
+    plan.network_policies[0].rules = vec![rule(&["192.0.2.0/24"], deny())];
+    stage.replace(&plan);
+    stage.says(client, "PROXY TCP4 192.0.2.1 10.0.0.1 4000 80\r\n");
+    assert_eq!((stage.closed(client), stage.failures(Cause::ClientNetworkDenied)), (Some(Close::Abort), 1));
+}
