@@ -71,7 +71,7 @@ impl Client {
                     let Some(http) = service.http() else { return Next::Unserved };
                     let may_go_on = !core.draining && !service.drains;
                     let upgrades = request.head.fields.has(Name::Upgrade);
-                    let websocket = if upgrades { key_of(service, http, &request.head) } else { None };
+                    let websocket = if upgrades { key_of(http, &request.head) } else { None };
                     let hints = (may_go_on, bytes.len() > request.len);
                     let span;
                     let trace = match traced(service) {
@@ -149,7 +149,6 @@ impl Client {
 
 /// The key of a request that may switch to WebSocket. It gets no other protocol that it asks for.
 #[cold]
-fn key_of(service: &VirtualService, http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
-    let speaks_http1 = service.pools().all(|pool| pool.http2.is_none());
-    websocket::Key::asked_by(head).filter(|_| http.websockets && speaks_http1)
+fn key_of(http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
+    websocket::Key::asked_by(head).filter(|_| http.websockets)
 }

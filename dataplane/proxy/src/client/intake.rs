@@ -118,7 +118,10 @@ impl Received<'_> {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
         match self.service.is_steered {
-            false => self.go_on(io, (client, conn), shared.date, exchanges, None),
+            false => match self.answer_of_profile(io, client, shared.date) {
+                Some(next) => next,
+                None => self.go_on(io, (client, conn), exchanges, None),
+            },
             true => self.take_steered(io, client, conn, shared, exchanges),
         }
     }
@@ -162,7 +165,11 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
-        if let Some(scripts) = service.scripts.as_deref().filter(|_| !self.is_answered_by_profile(client)) {
+        // No script sees what the profile answers, and no pool has a turn for it.
+        if let Some(next) = self.answer_of_profile(io, client, date) {
+            return next;
+        }
+        if let Some(scripts) = service.scripts.as_deref() {
             let version = ruled::version(self.head, conn.is_stream());
             let shown = Shown {
                 service,
@@ -191,17 +198,10 @@ impl Received<'_> {
         }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);
-        match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {
+        match self.go_on(io, (client, conn), exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
         }
-    }
-
-    /// Whether the profile answers, so that no script sees the request.
-    fn is_answered_by_profile(&self, client: &Client) -> bool {
-        let Some(http) = self.service.http() else { return true };
-        let (head, facts) = (self.head, &client.facts);
-        http.redirect_to_https(head, facts).is_some() || http.answer_as_last(head, facts).is_some()
     }
 
     /// What the client gets where a script answers.
@@ -245,26 +245,31 @@ impl Received<'_> {
         Some(self.answer(io, client, size, date, |out| redirect.write(date, out)))
     }
 
+    /// What the client gets where the profile answers; `None`: the request goes on. Inline, as what follows.
+    #[inline(always)]
+    fn answer_of_profile<I: Io>(&self, io: &mut I, client: &Client, date: &[u8]) -> Option<Next> {
+        let (head, facts) = (self.head, &client.facts);
+        let http = self.service.http()?;
+        if let Some(redirect) = http.redirect_to_https(head, facts) {
+            let size = (redirect.status(), redirect.bytes_max());
+            return Some(self.answer(io, client, size, date, |out| redirect.write(date, out)));
+        }
+        let last = http.answer_as_last(head, facts)?;
+        let size = (last.status(), LastHop::BYTES_MAX);
+        Some(self.answer(io, client, size, date, |out| last.write(date, out)))
+    }
+
     /// Inline, so that a request without rules pays for none.
     #[inline(always)]
     fn go_on<I: Io>(
         self,
         io: &mut I,
         (client, conn): (&Client, Conn),
-        date: &[u8],
         exchanges: &mut Exchanges<Exchange>,
         ruled: Option<&mut Ruled<'_>>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
-        if let Some(redirect) = http.redirect_to_https(head, facts) {
-            let size = (redirect.status(), redirect.bytes_max());
-            return self.answer(io, client, size, date, |out| redirect.write(date, out));
-        }
-        if let Some(last) = http.answer_as_last(head, facts) {
-            let size = (last.status(), LastHop::BYTES_MAX);
-            return self.answer(io, client, size, date, |out| last.write(date, out));
-        }
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::refused(Error::BodyTooLarge, head);
         }
@@ -281,8 +286,8 @@ impl Received<'_> {
         let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
         let for_http2 = pool.filter(|pool| pool.http2.is_some());
         let written = match for_http2 {
-            // Servers of HTTP/2 take no WebSocket from an engine.
-            Some(_) if self.websocket.is_some() => {
+            // Servers of HTTP/2 take no WebSocket from an engine. A request of HTTP/1 goes on without (RFC 9110 §7.8).
+            Some(_) if made_key.is_some() => {
                 return Next::refused(Error::Request(weir_wire::Error::Connect), head);
             }
             None => head::write_text(io, bytes_max(http, head, edits) + key_bytes, self.to_server, |out| {
@@ -320,7 +325,7 @@ impl Received<'_> {
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);
         }
-        if let Some(key) = self.websocket {
+        if let Some(key) = self.websocket.filter(|_| exchange.form != Form::Content) {
             exchange.ask_for_websocket(*key);
         }
         if client.connection.line.ended {

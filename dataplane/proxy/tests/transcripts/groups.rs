@@ -105,6 +105,17 @@ fn redirect(path: &str) -> Option<FailAnswer> {
 }
 
 #[test]
+fn request_that_the_profile_answers_takes_no_turn_of_a_pool() {
+    let mut stage = Stage::new(&grouped(plan(1), &[(1, 0), (1, 0)]));
+    let next = |stage: &mut Stage| pool_of(stage, &get("a", "/"));
+    assert_eq!((next(&mut stage), next(&mut stage)), (0, 1));
+    let client = stage.client();
+    stage.says(client, "OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n");
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!((next(&mut stage), next(&mut stage)), (0, 1));
+}
+
+#[test]
 fn pools_of_one_priority_share_requests_by_ratio() {
     let mut stage = Stage::new(&grouped(plan(2), &[(9, 0), (1, 0), (0, 0)]));
     assert_eq!(counts(&mut stage, 100, 3), [90, 10, 0]);

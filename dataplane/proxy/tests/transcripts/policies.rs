@@ -45,6 +45,13 @@ fn requests(rules: Vec<HttpRequestRule>) -> HttpPolicySet {
     HttpPolicySet { request_rules: rules, ..HttpPolicySet::default() }
 }
 
+/// What is below this path goes to this pool.
+pub fn to_pool(path: &str, pool: &str) -> HttpPolicySet {
+    let choice = api::PoolChoice { pool_uuid: pool.into(), ..Default::default() };
+    let action = Some(api::http_request_rule::Action::Pool(choice));
+    requests(vec![HttpRequestRule { rule: rule("api", under(path)), action, ..HttpRequestRule::default() }])
+}
+
 pub fn edit(kind: api::EditKind, name: &str, value: Option<&str>) -> api::HeaderEdit {
     let value = value.map(|text| api::HeaderValue { text: text.into(), ..Default::default() });
     api::HeaderEdit { kind: kind.into(), name: name.into(), cookie: false, value }
@@ -103,14 +110,7 @@ fn security_rules_end_where_the_first_decides() {
 
 #[test]
 fn rule_chooses_the_pool() {
-    let action =
-        api::http_request_rule::Action::Pool(api::PoolChoice { pool_uuid: "pool-9".into(), ..Default::default() });
-    let set = requests(vec![HttpRequestRule {
-        rule: rule("api", under("/api")),
-        action: Some(action),
-        ..HttpRequestRule::default()
-    }]);
-    let mut stage = Stage::new(&with(plan(1), set));
+    let mut stage = Stage::new(&with(plan(1), to_pool("/api", "pool-9")));
     for (path, server) in [("/api/x", "10.1.9.1:8000"), ("/x", "10.1.0.1:8000"), ("/API", "10.1.9.1:8000")] {
         let client = stage.client();
         let dials = stage.dials();

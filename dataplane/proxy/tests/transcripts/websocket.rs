@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_api::dataplane::v1::{Plan, TcpProfile};
+use weir_api::dataplane::v1::{Http2ToServers, Plan, TcpProfile};
 use weir_proxy::{
     Limits,
     io::{After, Close, Conn, Event, Gone},
@@ -13,6 +13,8 @@ use weir_wire::http2::Code;
 use crate::{
     OK,
     http2::{Browser, http2},
+    origin::Origin,
+    policies::{to_pool, with},
     status,
     tape::{Stage, plan},
 };
@@ -435,4 +437,25 @@ fn fields_behind_the_content_of_a_tunnel_are_an_error() {
         assert_eq!(browser.heard(), [code]);
         assert!(stage.closed(server).is_some());
     }
+}
+
+#[test]
+fn pool_that_a_rule_chooses_decides_whether_http1_may_switch() {
+    let to_other = |plan: Plan| with(plan, to_pool("/chat", "pool-9"));
+    let speaking_http2 = |pool: usize| {
+        let mut plan = to_other(with_websockets(plan(1)));
+        plan.pools[pool].http2 = Some(Http2ToServers::default());
+        plan
+    };
+    let (mut stage, client, server) = open(&speaking_http2(0));
+    stage.says(client, "question");
+    assert_eq!(stage.sent(server), "question");
+
+    let mut stage = Stage::new(&speaking_http2(1));
+    let client = stage.client();
+    stage.says(client, ASKS);
+    let mut origin = Origin::new(&mut stage);
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    let heard = origin.heard().concat();
+    assert!(heard.contains("GET /chat") && !heard.contains("pgrade"), "{heard}");
 }
