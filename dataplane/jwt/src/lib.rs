@@ -3,7 +3,7 @@
 //! The key says with which algorithm it is used, and never the token (RFC 8725 §3.1). No algorithm with a shared secret is
 //! implemented, nor is `none`. What the head of a token says about where keys are is not read.
 //!
-//! A token that was good is remembered, so that the next request with it costs a hash.
+//! A token that was good is remembered, so that the next request with it costs a hash; so is one whose signature was wrong.
 
 mod json;
 mod key;
@@ -19,6 +19,8 @@ use json::{Claims, Head};
 
 /// Of a token.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// A token that names no key is tried with so many at most: each costs as much as a signature.
+pub const KEYS_TRIED_MAX: usize = 4;
 /// How far the clock of an issuer may be from ours, in seconds.
 const SKEW_S: u64 = 60;
 
@@ -109,15 +111,28 @@ impl Rules {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Fault::TooLong);
         }
-        let mut known_by = self.digest;
-        // Two tokens would have to have hashes that were chosen for this to be the same for both.
-        known_by.iter_mut().zip(digest(&SHA256, token).as_ref()).for_each(|(byte, other)| *byte ^= other);
+        let known_by = self.known_by(token);
         if verified.has(&known_by, now_unix_s) {
             return Ok(());
         }
-        let until = self.verify(token, now_unix_s)?;
-        verified.keep(known_by, until);
-        Ok(())
+        if verified.is_wrong(&known_by) {
+            return Err(Fault::Signature);
+        }
+        let outcome = self.verify(token, now_unix_s);
+        match outcome {
+            Ok(until) => verified.keep(known_by, until),
+            Err(Fault::Signature) => verified.keep_wrong(known_by),
+            Err(_) => {}
+        }
+        outcome.map(drop)
+    }
+
+    /// What names a token and these rules.
+    fn known_by(&self, token: &[u8]) -> [u8; 32] {
+        let mut known_by = self.digest;
+        // Two tokens would have to have hashes that were chosen for this to be the same for both.
+        known_by.iter_mut().zip(digest(&SHA256, token).as_ref()).for_each(|(byte, other)| *byte ^= other);
+        known_by
     }
 
     /// Until when the token is good.
@@ -144,7 +159,7 @@ impl Rules {
         if now_unix_s < until { Ok(until) } else { Err(Fault::Expired) }
     }
 
-    /// A `kid` in the token names the key. Without one, all keys for the algorithm are tried.
+    /// A `kid` in the token names the key. Without one, the first [`KEYS_TRIED_MAX`] keys for the algorithm are tried.
     fn check_signature(&self, head: &Head, signed: &[u8], signature: &[u8]) -> Result<(), Fault> {
         let named = |key: &&Key| head.key.as_deref().is_none_or(|wanted| key.id() == Some(wanted));
         let mut candidates = self.keys.iter().filter(named).peekable();
@@ -155,7 +170,11 @@ impl Rules {
         if fitting.peek().is_none() {
             return Err(Fault::Algorithm);
         }
-        if fitting.any(|key| key.has_signed(signed, signature)) { Ok(()) } else { Err(Fault::Signature) }
+        if fitting.take(KEYS_TRIED_MAX).any(|key| key.has_signed(signed, signature)) {
+            Ok(())
+        } else {
+            Err(Fault::Signature)
+        }
     }
 }
 
@@ -169,4 +188,29 @@ fn split(signed: &[u8]) -> Option<(&[u8], &[u8])> {
 /// RFC 7515 §2: base64url without padding. Another text for the same bytes would be another token, and is refused.
 fn decoded(part: &[u8]) -> Result<Vec<u8>, Fault> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| Fault::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An Ed25519 key.
+    const KEY: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+    #[test]
+    fn wrong_signature_is_remembered_for_its_rules() {
+        let rules = |issuer| {
+            let key = Key::read(None, Algorithm::EdDsa, &[&KEY[..], &[9; 32]].concat()).expect("a key");
+            Rules::new(vec![key], issuer, "shop")
+        };
+        let (rules, others) = (rules(None), rules(Some("issuer")));
+        let token = format!("{}.e30.{}", URL_SAFE_NO_PAD.encode(r#"{"alg":"EdDSA"}"#), URL_SAFE_NO_PAD.encode([7; 64]));
+        let known_by = |rules: &Rules| rules.known_by(token.as_bytes());
+        let mut verified = Verified::default();
+        assert!(!verified.is_wrong(&known_by(&rules)));
+        for _ in 0..2 {
+            assert_eq!(rules.judge(token.as_bytes(), 5, &mut verified), Err(Fault::Signature));
+            assert!(verified.is_wrong(&known_by(&rules)) && !verified.is_wrong(&known_by(&others)));
+        }
+    }
 }

@@ -161,6 +161,21 @@ fn key_is_the_one_that_the_token_names_and_a_token_brings_none() {
 }
 
 #[test]
+fn token_that_names_no_key_is_tried_with_a_few() {
+    let issuers: Vec<_> = (0..6).map(|_| Issuer::es256()).collect();
+    let names = ["0", "1", "2", "3", "4", "5"];
+    let rsa = Issuer::rsa(&signature::RSA_PKCS1_SHA256).key(None, Algorithm::Rs256);
+    let keys = issuers.iter().zip(names).map(|(issuer, name)| issuer.key(Some(name), Algorithm::Es256));
+    let rules = rules([rsa].into_iter().chain(keys).collect());
+    let outcomes: Vec<_> = issuers.iter().map(|issuer| judge(&rules, &issuer.token(HEAD, &claims())).is_ok()).collect();
+    assert_eq!(outcomes, [true, true, true, true, false, false], "keys for other algorithms do not count");
+    for (issuer, name) in issuers.iter().zip(names) {
+        let head = format!(r#"{{"alg":"ES256","kid":"{name}"}}"#);
+        assert_eq!(judge(&rules, &issuer.token(&head, &claims())), Ok(()));
+    }
+}
+
+#[test]
 fn claims_must_be_there_once_and_fit() {
     let issuer = Issuer::es256();
     let rules = rules(vec![issuer.key(None, Algorithm::Es256)]);
@@ -247,10 +262,23 @@ fn oversized_and_malformed_tokens_are_refused() {
 }
 
 proptest! {
+    /// Anywhere in a good token, or instead of it.
     #[test]
-    fn any_bytes_are_no_token(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let rules = rules(Vec::new());
-        prop_assert!(rules.judge(&bytes, NOW, &mut Verified::default()).is_err());
+    fn any_bytes_are_no_token(
+        bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), "[A-Za-z0-9_-]{0,4}".prop_map(String::into_bytes)],
+        from in any::<prop::sample::Index>(),
+        replaced in prop_oneof![0..4_usize, 0..300_usize],
+    ) {
+        let issuer = Issuer::es256();
+        let rules = rules(vec![issuer.key(None, Algorithm::Es256)]);
+        let good = issuer.token(HEAD, &claims()).into_bytes();
+        prop_assert!(rules.judge(&good, NOW, &mut Verified::default()).is_ok());
+        let from = from.index(good.len());
+        let to = (from + replaced).min(good.len());
+        let changed = [&good[..from], &bytes, &good[to..]].concat();
+        for token in [&bytes, &changed].into_iter().filter(|token| **token != good) {
+            prop_assert!(rules.judge(token, NOW, &mut Verified::default()).is_err(), "{:?}", token);
+        }
     }
 
     #[test]
