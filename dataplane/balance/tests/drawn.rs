@@ -189,6 +189,16 @@ fn fewest_servers_fills_one_after_the_other() {
 }
 
 #[test]
+fn fewest_servers_shares_out_what_comes_before_the_first_answers() {
+    let mut balancer = Balancer::new(&pool(Algorithm::FewestServers, &[1; 3]));
+    let mut counts = [0; 3];
+    (0..25).for_each(|_| counts[balancer.pick(0, HashKey::default(), &[]).unwrap()] += 1);
+    assert_eq!(counts, [10, 10, 5]);
+    (0..65).for_each(|_| counts[balancer.pick(0, HashKey::default(), &[]).unwrap()] += 1);
+    assert_eq!(counts, [30, 30, 30], "all are full");
+}
+
+#[test]
 fn fewest_servers_goes_on_when_a_server_is_full_or_down() {
     let mut spec = PoolSpec { monitored: true, ..pool(Algorithm::FewestServers, &[1; 3]) };
     spec.servers[0].max_connections = 2;

@@ -208,6 +208,13 @@ impl Pools {
         }
     }
 
+    /// The server takes connections or sessions whose answers nobody measures.
+    pub fn is_not_measured(&mut self, at: Place) {
+        if let Some(row) = self.row(at.pool).filter(|row| row.balancer.wants_times()) {
+            row.balancer.is_not_measured(at.server);
+        }
+    }
+
     /// A response of this server, of so many bytes, is over.
     #[inline]
     pub fn sent(&mut self, at: Place, bytes: u64, now: Time) {

@@ -42,6 +42,16 @@ impl Balancer {
         }
     }
 
+    /// The answers of a server are not measured: it takes all that it may have.
+    pub fn is_not_measured(&mut self, id: u32) {
+        if self.algorithm == Algorithm::FewestServers
+            && let Some(position) = self.position(id)
+        {
+            self.servers[position].fill.is_not_measured();
+            self.rank(position);
+        }
+    }
+
     /// A server's answer had so many bytes.
     pub fn sent(&mut self, id: u32, bytes: u64, now_ns: u64) {
         if self.wants_bytes()

@@ -249,6 +249,7 @@ impl Proxy {
         let now = io.now();
         self.core.counters.note(Happening::ClientConnected { service: service.id });
         self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
+        self.core.pools.is_not_measured(place);
         let session = Session {
             key,
             listener: ends(io, key).0,

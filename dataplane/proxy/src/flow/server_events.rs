@@ -72,6 +72,7 @@ impl Proxy {
                 // Either side may send first, so an established connection must do as proof.
                 server.unproven = false;
                 self.core.pools.proved(server.place);
+                self.core.pools.is_not_measured(server.place);
                 self.begin_tunnel(io, client);
             }
             Work::Exchange(id) => self.send_request(io, id),

@@ -26,6 +26,17 @@ fn server_is_connected_before_any_byte_and_may_send_first() {
 }
 
 #[test]
+fn first_server_gets_all_where_the_fewest_shall_be_used() {
+    let mut plan = l4_plan(2);
+    plan.pools[0].algorithm = api::Algorithm::FewestServers.into();
+    let (mut stage, ..) = tunnel(&plan);
+    for _ in 0..20 {
+        stage.client();
+        assert_eq!(stage.dialled_address(), "10.1.0.1:8000");
+    }
+}
+
+#[test]
 fn early_bytes_of_a_client_wait_for_the_server() {
     let mut stage = Stage::new(&l4_plan(1));
     let client = stage.client();
