@@ -44,6 +44,8 @@ check: packages-build ## what must hold before the tests: format, vet, lints, in
 	go vet ./...
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@# A core links one program. Together, these are there sooner than one after the other, and the tests need them, too.
+	cargo build --release --quiet -p weir-dataplane -p weir-load -p weir-icount
 	@$(MAKE) web-check bench-icount
 
 .PHONY: fix
