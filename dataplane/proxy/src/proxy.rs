@@ -217,7 +217,9 @@ impl Proxy {
         if let Some(carrier) = self.clients.find(conn).and_then(|client| client.carrier()) {
             let (streams, own): (Vec<_>, _) = (carrier.owners().collect(), std::mem::take(&mut carrier.own));
             for stream in streams {
-                self.fail(io, stream, Error::ClientAborted);
+                if !self.complete_tunnel(io, stream) {
+                    self.fail(io, stream, Error::ClientAborted);
+                }
             }
             own.into_iter().for_each(|own| self.retire(io, own));
         }

@@ -177,9 +177,10 @@ impl Proxy {
         }
     }
 
-    /// Ends a connection that carries no streams and should carry no more.
+    /// Ends a connection that carries no streams and should carry no more. Returns whether it has ended.
     pub(crate) fn end_unused_carrier<I: Io>(&mut self, io: &mut I, conn: Conn) -> bool {
-        let Ok(server) = self.servers.live(conn) else { return false };
+        // What its last stream has come to may have ended it already.
+        let Some(server) = self.servers.find(conn) else { return true };
         let (has_life_left, has_ended) = (server.has_life_left(io.now()), server.connection.line.ended);
         let Some(back) = &server.back else { return false };
         let is_unused = back.is_unused();

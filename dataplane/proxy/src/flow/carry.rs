@@ -143,17 +143,27 @@ impl Proxy {
 
     /// Ends a tunnel early. What has arrived from either end is still sent to the other; then both see a reset.
     pub(crate) fn cut_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if let Some(Ends { client, server, core }) = self.ends(conn) {
-            while let Some(piece) = client.connection.inbox.pop() {
-                client.count_crossing(io.now(), [piece.len() as u64, 0]);
-                server.connection.deliver(io, &mut core.unflushed, piece);
-            }
+        if let Some(mut ends) = self.ends(conn) {
+            ends.hurry_up(io);
+            let Ends { client, server, core } = ends;
             while let Some(piece) = server.connection.inbox.pop() {
                 client.count_crossing(io.now(), [0, piece.len() as u64]);
                 client.connection.deliver(io, &mut core.unflushed, piece);
             }
         }
         self.close_client(io, conn, Close::Cut);
+    }
+
+    /// The connection that carries the client's stream ends. If both ends of the tunnel have ended, that cuts nothing: the
+    /// server gets what has come for it, and the end. False: one of them could send more.
+    pub(crate) fn complete_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) -> bool {
+        let Some(mut ends) = self.ends(conn) else { return false };
+        let is_over = ends.client.connection.line.ended && ends.server.connection.is_exhausted();
+        if is_over {
+            ends.hurry_up(io);
+            self.carry(io, conn);
+        }
+        is_over
     }
 
     /// Begins to connect to a server, if that has not happened. The client's first bytes wait in the inbox meanwhile.
@@ -182,6 +192,14 @@ impl Proxy {
 }
 
 impl Ends<'_> {
+    /// Passes on all that has come from the client, however much the server has not taken yet.
+    fn hurry_up<I: Io>(&mut self, io: &mut I) {
+        while let Some(piece) = self.client.connection.inbox.pop() {
+            self.client.count_crossing(io.now(), [piece.len() as u64, 0]);
+            self.server.connection.deliver(io, &mut self.core.unflushed, piece);
+        }
+    }
+
     fn carry_up<I: Io>(&mut self, io: &mut I) {
         let (mut in_bulk, mut bytes) = (false, 0);
         while !self.server.connection.line.is_full(io, &self.core.room) {

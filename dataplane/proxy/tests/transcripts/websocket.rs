@@ -393,6 +393,31 @@ fn connect_for_anything_else_is_refused() {
 }
 
 #[test]
+fn tunnel_whose_ends_have_both_ended_is_complete_when_its_connection_ends() {
+    for server_has_ended in [true, false] {
+        let (mut stage, mut browser, id, server) = open_on_stream(&both(plan(1)));
+        if server_has_ended {
+            stage.batch(vec![Event::Eof { conn: server }]);
+            browser.hears(&mut stage);
+            assert_eq!(browser.heard(), ["1: , all"]);
+        }
+        stage.tape.stuck = true;
+        // More than the server takes at once, and the end of the connection with it.
+        let frame = |browser: &mut Browser, content: &str, is_all| {
+            let header = browser.connection.data(id, content.len() as u32, is_all);
+            [&header[..], content.as_bytes()].concat()
+        };
+        let frames = [frame(&mut browser, &"x".repeat(1_500), false), frame(&mut browser, "last", true)].concat();
+        let data = stage.data(browser.conn, frames);
+        stage.batch(vec![data, Event::Eof { conn: browser.conn }]);
+        assert!(stage.sent(server).ends_with("xlast"));
+        let how = if server_has_ended { Close::Flush } else { Close::Cut };
+        assert_eq!(stage.closed(server), Some(how));
+        assert!(stage.proxy.is_idle());
+    }
+}
+
+#[test]
 fn idle_stream_ends_in_time_and_its_connection_stays() {
     let mut plan = both(plan(1));
     plan.virtual_services[0].tcp = Some(TcpProfile { idle_timeout_s: 10, ..Default::default() });
