@@ -4,8 +4,9 @@ use crate::{
     brotli::Brotli,
     coding::Coding,
     gzip::Gzip,
-    plain::{Plain, Sum},
+    plain::Plain,
     step::{Broken, Step, Until},
+    sum::Sum,
     zstd::Zstd,
 };
 
@@ -74,9 +75,9 @@ impl Encoder {
         if let Encoder::Plain(_) = self { 0 } else { self.coding().encoder_bytes() }
     }
 
-    /// Goes on without an encoder, if all that it has taken has come out.
-    pub(crate) fn become_plain(&mut self) {
+    /// Goes on without an encoder, if all that it has taken has come out. `begins`: that is nothing.
+    pub(crate) fn become_plain(&mut self, begins: bool) {
         let sum = if let Encoder::Gzip(gzip) = self { gzip.sum() } else { Sum::default() };
-        *self = Encoder::Plain(Plain::new(self.coding(), sum));
+        *self = Encoder::Plain(Plain::new(self.coding(), sum, begins));
     }
 }

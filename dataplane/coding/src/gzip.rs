@@ -4,15 +4,15 @@
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 
 use crate::{
-    plain::Sum,
     step::{Broken, Step, Until},
+    sum::Sum,
     tail::Tail,
 };
 
 /// The largest window. Negative: without a frame.
 const WINDOW_BITS: i32 = -15;
 /// Deflated; no name, no time; of Unix.
-const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+pub(crate) const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 
 pub struct Gzip {
     deflate: Deflate,

@@ -13,6 +13,7 @@ mod media_type;
 mod plain;
 mod pool;
 mod step;
+mod sum;
 mod tail;
 mod zstd;
 

@@ -2,11 +2,11 @@
 //! get shorter. They need no memory: a response goes on in them when its encoder serves another one. What that encoder had
 //! taken has come out before, up to a whole byte.
 
-use zlib_rs::crc32::crc32;
-
 use crate::{
     coding::Coding,
+    gzip,
     step::{Step, Until},
+    sum::Sum,
     tail::Tail,
 };
 
@@ -19,31 +19,11 @@ pub struct Plain {
     has_ended: bool,
 }
 
-/// What gzip says of the content at its end (RFC 1952 §2.3.1).
-#[derive(Clone, Copy, Default)]
-pub struct Sum {
-    crc: u32,
-    bytes: u32,
-}
-
-impl Sum {
-    pub fn add(&mut self, content: &[u8]) {
-        self.crc = crc32(self.crc, content);
-        self.bytes = self.bytes.wrapping_add(content.len() as u32);
-    }
-
-    pub fn text(self) -> [u8; 8] {
-        let (mut text, [crc, bytes]) = ([0; 8], [self.crc, self.bytes].map(u32::to_le_bytes));
-        text[..4].copy_from_slice(&crc);
-        text[4..].copy_from_slice(&bytes);
-        text
-    }
-}
-
 impl Plain {
-    /// `sum`: of the content until now, if it is of gzip.
-    pub fn new(coding: Coding, sum: Sum) -> Self {
-        Self { coding, sum, tail: Tail::default(), has_ended: false }
+    /// `sum`: of the content until now, if it is of gzip. `begins`: nothing of the body has gone out.
+    pub fn new(coding: Coding, sum: Sum, begins: bool) -> Self {
+        let tail = if begins { begin(coding) } else { Tail::default() };
+        Self { coding, sum, tail, has_ended: false }
     }
 
     pub fn coding(&self) -> Coding {
@@ -102,6 +82,17 @@ impl Plain {
             // The last block, raw, empty.
             Coding::Zstd => Tail::of(&[1, 0, 0]),
         }
+    }
+}
+
+/// What stands before the first block.
+fn begin(coding: Coding) -> Tail {
+    match coding {
+        Coding::Gzip => Tail::of(&gzip::HEAD),
+        // RFC 7932 §9.1, §9.2: a window of 16 bits, and an empty block of metadata up to a whole byte.
+        Coding::Brotli => Tail::of(&[0x0c]),
+        // RFC 8878 §3.1.1.1: no size, no checksum, and a window of 64 KiB.
+        Coding::Zstd => Tail::of(&[0x28, 0xb5, 0x2f, 0xfd, 0, 6 << 3]),
     }
 }
 

@@ -45,6 +45,8 @@ struct Shelf {
 struct Used {
     /// `None` only while being put back.
     encoder: Option<Encoder>,
+    /// It has taken or written something.
+    has_begun: bool,
     /// All that it has taken has come out, since this time of the caller's clock.
     rests_since: Option<Duration>,
 }
@@ -66,7 +68,7 @@ impl Pool {
             idle.or_else(|| shelf.make(coding, level, now))
         })?;
         let coding = encoder.coding();
-        let used = Rc::new(RefCell::new(Used { encoder: Some(encoder), rests_since: None }));
+        let used = Rc::new(RefCell::new(Used { encoder: Some(encoder), has_begun: false, rests_since: None }));
         shelf.in_use.push(used.clone());
         Some(Pooled { used, coding, pool: self.clone() })
     }
@@ -117,9 +119,10 @@ impl Shelf {
         };
         let longest = self.in_use.iter().filter_map(|used| Some((rested(used)?, used))).min_by_key(|(since, _)| *since);
         let used = longest?.1.clone();
-        if let Some(encoder) = &mut used.borrow_mut().encoder {
+        let Used { encoder, has_begun, .. } = &mut *used.borrow_mut();
+        if let Some(encoder) = encoder {
             self.freed(encoder);
-            encoder.become_plain();
+            encoder.become_plain(!*has_begun);
         }
         Some(())
     }
@@ -154,11 +157,11 @@ impl Pooled {
     /// The encoder has failed, and the response is lost.
     pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Result<Step, Broken> {
         let mut used = self.used.borrow_mut();
-        used.rests_since = None;
+        (used.has_begun, used.rests_since) = (true, None);
         used.encoder.as_mut().ok_or(Broken)?.step(input, room, until)
     }
 
-    /// All that it has taken has come out, by a flush, and it may be long until more comes.
+    /// All that it has taken has come out, by a flush, or it has taken nothing; and it may be long until more comes.
     pub fn rest(&mut self, now: Duration) {
         self.used.borrow_mut().rests_since = Some(now);
     }

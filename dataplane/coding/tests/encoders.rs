@@ -98,6 +98,29 @@ fn what_was_flushed_can_be_decoded_so_far() {
     }
 }
 
+#[test]
+fn encoder_loses_its_memory_before_it_has_begun() {
+    for coding in Coding::ALL {
+        let pool = Pool::default();
+        let mut first = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+        first.rest(Duration::ZERO);
+        let others: Vec<_> = std::iter::from_fn(|| pool.take(coding, 1, PATIENCE)).collect();
+        assert!(!others.is_empty() && pool.take(coding, 1, PATIENCE).is_none());
+        // In pieces of odd lengths, and longer than a block.
+        let content: Vec<u8> = (0..150_000_u32).map(|at| (at.wrapping_mul(at) >> 5) as u8).collect();
+        let (mut coded, mut left, mut room) = (Vec::new(), &content[..], vec![0; 777]);
+        loop {
+            let step = first.step(left, &mut room, Until::End).expect("a sound encoder");
+            coded.extend_from_slice(&room[..step.written]);
+            left = &left[step.read..];
+            if step.is_done {
+                break;
+            }
+        }
+        assert!(coded.len() > content.len() && decode(coding, &coded) == content, "{coding:?}");
+    }
+}
+
 /// One seed in a thousand of the simulation: a stream was left at level 1, and the next began within its block.
 #[test]
 fn stream_that_was_left_leaves_no_trace_in_the_next() {

@@ -31,6 +31,8 @@ pub(crate) struct Coder {
     pub in_chunks: bool,
     /// What was encoded, and has not gone to the client.
     out: Option<Buf>,
+    /// The encoder holds some of what it has taken.
+    holds_back: bool,
     /// Content that was taken since [`rest`](Self::rest).
     taken_bytes: usize,
     /// Bytes of encoded content that went to the client.
@@ -49,7 +51,17 @@ impl Compressing {
 
 impl Coder {
     pub fn new(encoder: Option<Pooled>, in_chunks: bool, filling: Option<Box<Filling>>) -> Self {
-        Self { encoder, filling, in_chunks, out: None, taken_bytes: 0, sent_bytes: 0, trailers: None, is_listed: false }
+        Self {
+            encoder,
+            filling,
+            in_chunks,
+            out: None,
+            holds_back: false,
+            taken_bytes: 0,
+            sent_bytes: 0,
+            trailers: None,
+            is_listed: false,
+        }
     }
 
     /// Whether it has taken its share of this batch.
@@ -76,6 +88,7 @@ impl Coder {
         }
         if self.encoder.is_some() {
             self.taken_bytes += piece.len();
+            self.holds_back |= !piece.is_empty();
             return self.run(io, &piece, Until::More, send);
         }
         self.sent_bytes += piece.len() as u64;
@@ -86,7 +99,10 @@ impl Coder {
 
     /// Sends all that was taken. Until more comes, the encoder may serve another response instead.
     pub fn flush<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
-        self.run(io, &[], Until::Flush, &mut send)?;
+        // A head may come long before its content.
+        if std::mem::take(&mut self.holds_back) {
+            self.run(io, &[], Until::Flush, &mut send)?;
+        }
         if let Some(encoder) = &mut self.encoder {
             encoder.rest(since_start(io));
         }

@@ -284,16 +284,27 @@ fn client_that_wants_no_transformation_gets_none() {
 fn slow_clients_keep_no_encoder_from_others_and_get_all_of_their_responses() {
     let mut stage = Stage::new(&compressing(|_| {}));
     let mut slow = Vec::new();
-    for _ in 0..100 {
+    for number in 0..100 {
         let (client, server) = asked(&mut stage, ASK);
-        stage.says(server, format!("{}{}", ok(2000, ""), &page(2000)[..1000]));
-        slow.push((client, server));
+        let first = if number % 2 == 0 { 1000 } else { 0 };
+        stage.says(server, format!("{}{}", ok(2000, ""), &page(2000)[..first]));
+        slow.push((client, server, first));
         stage.tape.sleep(Duration::from_millis(200));
     }
-    for (client, server) in slow {
-        stage.says(server, &page(2000)[1000..]);
+    for (client, server, first) in slow {
+        stage.says(server, &page(2000)[first..]);
         let Answer { head, content, is_whole } = read(&mut stage, client, true);
         assert!(head.contains("Content-Encoding: gzip\r\n"), "{head}");
         assert!(is_whole && content == page(2000), "{content}");
     }
+}
+
+#[test]
+fn head_that_comes_before_its_content_goes_on_alone() {
+    let mut stage = Stage::new(&compressing(|_| {}));
+    let (client, server) = asked(&mut stage, ASK);
+    stage.says(server, ok(2000, ""));
+    let head = stage.sent(client);
+    assert!(head.contains("Content-Encoding: gzip\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    assert_eq!(head.matches("\r\n\r\n").count(), 1, "{head}");
 }
