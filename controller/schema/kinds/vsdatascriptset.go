@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -85,25 +86,29 @@ func (s *VSDataScriptSet) Validate() *schema.FieldError {
 		if len(script.Script) > scriptBytesMost {
 			return refuse(at+"script", "has %d bytes: give at most %d", len(script.Script), scriptBytesMost)
 		}
-		if why := syntaxError(script.Script); why != "" {
-			return refuse(at+"script", "of %s is no script in Lua 5.1: %s", strings.TrimPrefix(script.Event,
-				"VS_DATASCRIPT_EVT_"), why)
+		event := strings.TrimPrefix(script.Event, "VS_DATASCRIPT_EVT_")
+		chunk, why := parseScript(script.Script)
+		if why != "" {
+			return refuse(at+"script", "of %s is no script in Lua 5.1: %s", event, why)
+		}
+		if why := notOnEngines(script.Script, chunk); why != "" {
+			return refuse(at+"script", "of %s is a script that engines cannot run: %s", event, why)
 		}
 	}
 	return nil
 }
 
-// syntaxError says in which line a script is no Lua; empty: it is. Engines take more than Lua 5.1, and nothing less.
-func syntaxError(script string) string {
-	_, err := parse.Parse(strings.NewReader(script), "script")
+// parseScript says in which line a script is no Lua; empty: it is.
+func parseScript(script string) (chunk []ast.Stmt, why string) {
+	chunk, err := parse.Parse(strings.NewReader(script), "script")
 	var wrong *parse.Error
 	switch {
 	case err == nil:
-		return ""
+		return chunk, ""
 	case errors.As(err, &wrong) && wrong.Pos.Line > 0:
-		return fmt.Sprintf("line %d, near %s: %s", wrong.Pos.Line, schema.Show(wrong.Token), wrong.Message)
+		return nil, fmt.Sprintf("line %d, near %s: %s", wrong.Pos.Line, schema.Show(wrong.Token), wrong.Message)
 	case errors.As(err, &wrong):
-		return "it ends too early: " + wrong.Message
+		return nil, "it ends too early: " + wrong.Message
 	}
-	return err.Error()
+	return nil, err.Error()
 }
