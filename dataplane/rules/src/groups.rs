@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::{Anchored, PatternID, automaton::Automaton, nfa::contiguous};
+use foldhash::{HashSet, HashSetExt};
 use regex_automata::meta::Regex;
 
 use crate::{
@@ -26,7 +27,7 @@ pub struct StringGroup {
 struct Table {
     forward: OnceLock<Prefixes>,
     reversed: OnceLock<Prefixes>,
-    parts: OnceLock<Option<Box<AhoCorasick>>>,
+    parts: OnceLock<Option<Box<Parts>>>,
     expressions: OnceLock<Result<Box<Regex>, String>>,
 }
 
@@ -70,10 +71,7 @@ impl StringGroup {
             Criterion::Equals => return self.forward(small).of_same(text).first().copied(),
             Criterion::BeginsWith => &mut self.forward(small).of_beginnings(text),
             Criterion::EndsWith => &mut self.reversed(small).of_ends(text),
-            Criterion::Contains => {
-                let parts = self.parts(small)?;
-                &mut parts.find_overlapping_iter(text).map(|found| (found.len(), found.pattern().as_u32()))
-            }
+            Criterion::Contains => return self.parts(small)?.find(text, self.longest_match),
             Criterion::Regex => {
                 let Ok(expressions) = self.expressions(small) else { return None };
                 return expressions.find(text).map(|found| found.pattern().as_u32());
@@ -96,9 +94,8 @@ impl StringGroup {
         self.tables[usize::from(small)].reversed.get_or_init(|| Prefixes::of(self.keys(small).map(reverse).collect()))
     }
 
-    fn parts(&self, small: bool) -> Option<&AhoCorasick> {
-        let texts = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).to_owned();
-        let build = || texts.build(self.keys(small).map(|(key, _)| key)).ok().map(Box::new);
+    fn parts(&self, small: bool) -> Option<&Parts> {
+        let build = || Parts::of(self.keys(small)).map(Box::new);
         self.tables[usize::from(small)].parts.get_or_init(build).as_deref()
     }
 
@@ -115,8 +112,56 @@ impl StringGroup {
     }
 }
 
+/// Finds keys within a text, in a time that the text alone decides: however many keys end at one place, one of them counts.
+#[derive(Debug)]
+struct Parts {
+    automaton: contiguous::NFA,
+    /// Of the patterns of the automaton.
+    keys: Vec<u32>,
+}
+
+impl Parts {
+    /// `None`: the keys are too much.
+    fn of(keys: impl Iterator<Item = (Vec<u8>, u32)>) -> Option<Self> {
+        let mut known = HashSet::new();
+        // Of keys that are the same, the first one counts.
+        let (texts, keys): (Vec<_>, Vec<_>) = keys.filter(|(key, _)| known.insert(key.clone())).unzip();
+        // A key that begins a text that has none is found by the automaton as soon as by a search before it.
+        let automaton = contiguous::Builder::new().prefilter(false).build(texts).ok()?;
+        Some(Self { automaton, keys })
+    }
+
+    /// The shortest key within a text, or the longest. Of several, the one that ends first.
+    fn find(&self, text: &[u8], longest: bool) -> Option<u32> {
+        let automaton = &self.automaton;
+        let goal = if longest { automaton.max_pattern_len() } else { automaton.min_pattern_len() };
+        let mut best: Option<(usize, PatternID)> = None;
+        let mut state = automaton.start_state(Anchored::No).ok()?;
+        let mut rest = text.iter();
+        loop {
+            if automaton.is_match(state) {
+                // The keys that end here, from the longest to the shortest.
+                let at = if longest { 0 } else { automaton.match_len(state) - 1 };
+                let key = automaton.match_pattern(state, at);
+                let len = automaton.pattern_len(key);
+                if best.is_none_or(|(best, _)| if longest { len > best } else { len < best }) {
+                    best = Some((len, key));
+                    if len == goal {
+                        break;
+                    }
+                }
+            }
+            let Some(byte) = rest.next() else { break };
+            state = automaton.next_state(Anchored::No, state, *byte);
+        }
+        best.and_then(|(_, key)| self.keys.get(key.as_usize()).copied())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn group(longest_match: bool) -> StringGroup {
@@ -148,6 +193,57 @@ mod tests {
                 let value = found(&group(longest), criterion, text, small);
                 assert_eq!(value, expected.map(|key| format!("value of {key}")), "{criterion:?} {text} {longest}");
             }
+        }
+    }
+
+    #[test]
+    fn search_within_finds_what_looking_at_all_keys_finds() {
+        let mut number = 1u64;
+        let mut next = |below: u64| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) % below
+        };
+        for _ in 0..2000 {
+            let mut word = |most: u64| -> String {
+                let len = next(most + 1);
+                (0..len).map(|_| ['a', 'b', 'A'][next(3) as usize]).collect()
+            };
+            let keys: Vec<String> = (0..8).map(|_| word(4)).filter(|key| !key.is_empty()).collect();
+            let text = word(12);
+            for (longest, small) in [(false, false), (false, true), (true, false), (true, true)] {
+                let pairs = keys.iter().map(|key| (key.clone(), String::new())).collect();
+                let group = StringGroup::new(String::new(), String::new(), pairs, longest);
+                let fold = |text: &str| if small { text.to_ascii_lowercase() } else { text.to_owned() };
+                let text = fold(&text);
+                // Where it ends, its length, and its place among the keys.
+                let ends = (0..=text.len()).flat_map(|end| keys.iter().map(move |key| (end, key)).enumerate());
+                let all: Vec<(usize, u32)> = ends
+                    .filter(|(_, (end, key))| text[..*end].ends_with(&fold(key)))
+                    .map(|(at, (_, key))| (key.len(), at as u32))
+                    .collect();
+                let best = all.iter().map(|found| found.0);
+                let best = if longest { best.max() } else { best.min() };
+                let wanted = all.iter().find(|found| Some(found.0) == best).map(|found| found.1);
+                let found = group.find(Criterion::Contains, text.as_bytes(), small);
+                assert_eq!(found, wanted, "{keys:?} in {text}, longest {longest}, small {small}");
+            }
+        }
+    }
+
+    #[test]
+    fn search_within_takes_as_long_as_the_text() {
+        let pairs = (2..1500).map(|len| ("a".repeat(len), String::new())).chain([("z".into(), String::new())]);
+        let text = "a".repeat(200_000);
+        for longest in [false, true] {
+            let group = StringGroup::new(String::new(), String::new(), pairs.clone().collect(), longest);
+            group.prepare(Criterion::Contains, false).unwrap();
+            let quickest = (0..5).map(|_| {
+                let since = Instant::now();
+                assert!(group.find(Criterion::Contains, text.as_bytes(), false).is_some());
+                since.elapsed()
+            });
+            let quickest = quickest.min().unwrap();
+            assert!(quickest.as_millis() < 50, "longest {longest}: {quickest:?}");
         }
     }
 

@@ -177,6 +177,28 @@ fn syntax_error_names_script_event_and_line() {
     assert_eq!(fault, "steer HTTP_RESP:2: Expected 'end' (to close 'then' at column 6), got <eof>");
 }
 
+/// The controller's own test reads the same file.
+#[test]
+fn scripts_compile_where_the_table_says() {
+    let mut wrong = String::new();
+    for line in include_str!("cases/syntax.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (takes, written) = line.split_once(" | ").expect("two columns");
+        let mut parts = written.split('×');
+        let mut source = parts.next().expect("a script").to_owned();
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let repeated = source.pop().expect("a character").to_string();
+            source += &repeated.repeat(part[..digits].parse().expect("a number"));
+            source += &part[digits..];
+        }
+        let set = set(Event::Request, &source.replace("\\n", "\n"));
+        if set.scripts[0].fault().is_none() != (takes.trim() == "yes") {
+            writeln!(wrong, "{written}: {:?}", set.scripts[0].fault()).expect("a String takes all");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
 #[test]
 fn broken_script_fails_in_its_turn_each_time() {
     let mut scripts = Scripts::default();

@@ -19,14 +19,17 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         _ => Ok(None),
     })?;
     maker.put("internal_status", IN_ALL, |_, now, ()| Ok((!now.seen.cause.is_empty()).then_some(now.seen.cause)))?;
-    maker.put("get_uri", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, &now.seen.target, decode))?;
-    maker.put("get_path", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, now.seen.path(), decode))?;
+    // As it stands, because a decoded one cannot be taken apart, nor written again.
+    maker
+        .put("get_uri", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, &now.seen.target, decode == Some(true)))?;
+    maker
+        .put("get_path", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, now.seen.path(), decode != Some(false)))?;
     maker.put("get_query", IN_BOTH, get_query)?;
     maker.put("get_path_tokens", IN_BOTH, |lua, now, range| {
         let path = now.seen.path();
-        tokens(lua, path.strip_prefix(b"/").unwrap_or(path), b'/', range)
+        tokens(lua, path.strip_prefix(b"/").unwrap_or(path), b'/', decoded, range)
     })?;
-    maker.put("get_host_tokens", IN_BOTH, |lua, now, range| tokens(lua, now.seen.host_name(), b'.', range))?;
+    maker.put("get_host_tokens", IN_BOTH, |lua, now, range| tokens(lua, now.seen.host_name(), b'.', string, range))?;
     maker.put("get_header", IN_BOTH, get_header)?;
     maker.put("get_headers", IN_BOTH, |lua, now, context: Option<LuaString>| {
         headers(lua, head_of(now, context.as_ref())?.0)
@@ -67,9 +70,8 @@ fn some(lua: &Lua, text: &[u8]) -> Result<Option<LuaString>> {
     (!text.is_empty()).then(|| string(lua, text)).transpose()
 }
 
-/// Decoded, unless the script says `false`.
-fn text(lua: &Lua, text: &[u8], decode: Option<bool>) -> Result<LuaString> {
-    if decode == Some(false) { string(lua, text) } else { decoded(lua, text) }
+fn text(lua: &Lua, text: &[u8], decodes: bool) -> Result<LuaString> {
+    if decodes { decoded(lua, text) } else { string(lua, text) }
 }
 
 /// The head that a function reads: of the event, or the one that is asked for. And whether it is the request's.
@@ -150,21 +152,24 @@ fn get_query(lua: &Lua, now: &mut Now, (wanted, decode): (Option<LuaString>, Opt
 
 type Range = (Option<i64>, Option<i64>);
 
+/// How a script gets a part of a text.
+type Put = fn(&Lua, &[u8]) -> Result<LuaString>;
+
 /// Parts of a text, counted from 1: all as a list; or those from one to another, or to the end, as a text.
-fn tokens(lua: &Lua, text: &[u8], between: u8, (first, last): Range) -> Result<Value> {
+fn tokens(lua: &Lua, text: &[u8], between: u8, put: Put, (first, last): Range) -> Result<Value> {
     let mut all = text.split(|&byte| byte == between).filter(|token| !token.is_empty());
     let Some(first) = first else {
         let list = lua.create_table()?;
-        all.try_for_each(|token| list.raw_push(string(lua, token)?))?;
+        all.try_for_each(|token| list.raw_push(put(lua, token)?))?;
         return list.into_lua(lua);
     };
     if first < 1 {
         return Err(Error::runtime("counts from 1"));
     }
-    let count = last.map_or(usize::MAX, |last| (last - first + 1).max(0) as usize);
+    let count = last.map_or(usize::MAX, |last| last.saturating_sub(first).saturating_add(1).max(0) as usize);
     let some: Vec<&[u8]> = all.skip(first as usize - 1).take(count).collect();
     match some[..] {
         [] => Ok(Value::Nil),
-        _ => string(lua, &some.join(&between))?.into_lua(lua),
+        _ => put(lua, &some.join(&between))?.into_lua(lua),
     }
 }

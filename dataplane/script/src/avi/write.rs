@@ -36,14 +36,15 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             other => Err(Error::runtime(format!("takes names of cookies, not a {}", other.type_name()))),
         })
     })?;
-    maker.put("set_uri", IN_REQUEST, |_, now, uri: LuaString| set_target(now, uri.as_bytes().to_vec()))?;
+    maker.put("set_uri", IN_REQUEST, |_, now, uri: LuaString| set_target(now, &uri.as_bytes()))?;
     maker.put("set_path", IN_REQUEST, |_, now, path: LuaString| {
-        let path = path.as_bytes();
-        if path.contains(&b'?') {
-            return Err(Error::runtime("a path has no ?; use avi.http.set_uri for a path with a query"));
+        // As `get_path` gives it: what would mean something in a target is encoded again.
+        let mut target = encoded(&path.as_bytes(), b"%?#")?;
+        if let Some(query) = now.seen.query() {
+            target.push(b'?');
+            target.extend_from_slice(query);
         }
-        let query = now.seen.query().map(|query| [b"?", query].concat()).unwrap_or_default();
-        set_target(now, [&path, query.as_slice()].concat())
+        set_target(now, &target)
     })?;
     maker.put("set_query", IN_REQUEST, |_, now, query: Value| {
         let query = match &query {
@@ -51,7 +52,8 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             other => written(other)?,
         };
         let path = now.seen.path();
-        set_target(now, if query.is_empty() { path.to_vec() } else { [path, b"?", &query].concat() })
+        let target = if query.is_empty() { path.to_vec() } else { [path, b"?", &query].concat() };
+        set_target(now, &target)
     })?;
     maker.put("set_reqvar", IN_ALL, |_, now, (key, value): (LuaString, Value)| {
         set_variable(now, &key.as_bytes(), &value)
@@ -199,11 +201,12 @@ fn query_of(arguments: &Table) -> Result<Vec<u8>> {
     let (mut all, mut bytes) = (Vec::new(), 0);
     for pair in arguments.pairs::<LuaString, Value>() {
         let (name, value) = pair?;
-        let name = name.as_bytes();
+        // What separates arguments is encoded. Anything else stands as `get_query` gives it.
+        let name = encoded(&name.as_bytes(), b"&=#")?;
         let mut put = |value: &Value| {
             let argument = match value {
-                Value::Boolean(true) => name.to_vec(),
-                value => [&*name, b"=", &written(value)?].concat(),
+                Value::Boolean(true) => name.clone(),
+                value => [&name, &b"="[..], &encoded(&written(value)?, b"&#")?].concat(),
             };
             bytes += argument.len() + 1;
             if bytes > TARGET_BYTES_MAX {
@@ -223,30 +226,31 @@ fn query_of(arguments: &Table) -> Result<Vec<u8>> {
 }
 
 /// Characters that no target has are encoded.
-fn set_target(now: &mut Now, target: Vec<u8>) -> Result<()> {
+fn set_target(now: &mut Now, target: &[u8]) -> Result<()> {
     if !target.starts_with(b"/") {
         return Err(Error::runtime("a path begins with /"));
     }
-    let mut written = Vec::with_capacity(target.len().min(TARGET_BYTES_MAX));
-    for byte in target {
-        put_encoded(byte, b"#", &mut written);
-        if written.len() > TARGET_BYTES_MAX {
-            return Err(target_too_long());
-        }
-    }
+    let written = encoded(target, b"#")?;
     now.acts.target_changed |= written != now.seen.target;
     now.seen.target = written;
     Ok(())
 }
 
 /// `also`: characters that are encoded beside those that no target has.
-fn put_encoded(byte: u8, also: &[u8], out: &mut Vec<u8>) {
-    if byte.is_ascii_graphic() && !also.contains(&byte) {
-        out.push(byte);
-    } else {
-        let digit = |four: u8| b"0123456789ABCDEF"[usize::from(four)];
-        out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+fn encoded(text: &[u8], also: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len().min(TARGET_BYTES_MAX));
+    for &byte in text {
+        if byte.is_ascii_graphic() && !also.contains(&byte) {
+            out.push(byte);
+        } else {
+            let digit = |four: u8| b"0123456789ABCDEF"[usize::from(four)];
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+        }
+        if out.len() > TARGET_BYTES_MAX {
+            return Err(target_too_long());
+        }
     }
+    Ok(out)
 }
 
 fn target_too_long() -> Error {
