@@ -13,8 +13,8 @@ const (
 	scriptLocalsMost = 200
 )
 
-// notOnEngines says in which line a script in Lua 5.1 has something that engines refuse; empty: nothing. Engines run Luau,
-// which has more than Lua 5.1, lacks a few things, and has bounds of its own.
+// notOnEngines says in which line a script in Lua 5.1 has something that engines refuse; empty: nothing. Engines run
+// Luau, which has more than Lua 5.1, lacks a few things, and has bounds of its own.
 func notOnEngines(script string, chunk []ast.Stmt) string {
 	tokens, refusal := scriptTokens(script)
 	if refusal != "" {

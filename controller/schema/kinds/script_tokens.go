@@ -31,7 +31,7 @@ var scriptKeywords = strings.Fields("and break do else elseif end false for func
 // scriptNumber is a number that engines and Lua 5.1 read alike.
 var scriptNumber = regexp.MustCompile(`^(0[xX][0-9a-fA-F]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)
 
-// scriptTokens reads a script that is Lua 5.1 into tokens, as engines do. The refusal names a token that they do not have.
+// scriptTokens reads a script that is Lua 5.1 into tokens, as engines do. The refusal names one that they do not have.
 func scriptTokens(script string) (tokens []scriptToken, refusal string) {
 	line := 1
 	for rest := script; rest != ""; {
