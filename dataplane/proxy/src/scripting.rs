@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_rules::Edits;
+use weir_rules::{EditKind, Edits};
 use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
@@ -169,6 +169,8 @@ pub(crate) fn follow_rules(seen: &mut Seen, edits: &Edits<'_>) {
     }
     if let Some(host) = edits.host() {
         seen.host = host.to_vec();
+        let (name, value) = ("Host".to_owned(), Some(host.to_vec()));
+        seen.request.apply(&HeadEdit { kind: EditKind::Replace, name, cookie: false, value }, true);
     }
     for (kind, cookie, name, value) in edits.changes() {
         let edit = HeadEdit { kind, name: name.to_owned(), cookie, value: value.map(<[u8]>::to_vec) };

@@ -169,7 +169,9 @@ impl Received<'_> {
         if let Some(next) = self.answer_of_profile(io, client, date) {
             return next;
         }
-        if let Some(scripts) = service.scripts.as_deref() {
+        // No script sees a request that the profile refuses.
+        let is_refused = || service.http().is_none_or(|http| is_too_large(self.head, http));
+        if let Some(scripts) = service.scripts.as_deref().filter(|_| !is_refused()) {
             let version = ruled::version(self.head, conn.is_stream());
             let shown = Shown {
                 service,
@@ -270,7 +272,7 @@ impl Received<'_> {
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
-        if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
+        if is_too_large(head, http) {
             return Next::refused(Error::BodyTooLarge, head);
         }
         let pool = match &ruled {
@@ -432,6 +434,12 @@ fn write_edited<S: HeadSink>(
     out: &mut S,
 ) {
     edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out));
+}
+
+/// Whether the body is larger than the profile lets in, as far as the head says how long it is.
+#[inline(always)]
+fn is_too_large(head: &RequestHead<'_>, http: &HttpProfile) -> bool {
+    matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most)
 }
 
 /// Bytes of the text of a request for a server, at most.

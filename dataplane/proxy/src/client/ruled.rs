@@ -258,6 +258,10 @@ pub(crate) struct Why<'w> {
     pub fields: &'w [(String, Vec<u8>)],
 }
 
+fn has(fields: &[(String, Vec<u8>)], wanted: &str) -> bool {
+    fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+}
+
 /// Who gets a response of the engine.
 pub(crate) struct Asker<'a> {
     pub http: &'a HttpProfile,
@@ -273,14 +277,12 @@ pub(crate) struct Asker<'a> {
 impl Asker<'_> {
     /// Writes what a script answers, unless it closes the connection. `failure`: what the answer stands for.
     pub fn answer_scripted<I: Io>(&self, io: &mut I, ending: Ending, failure: Option<Cause>) -> Result<Answer, Error> {
-        let is_content_type = |name: &str| name.eq_ignore_ascii_case("content-type");
-        let (status, location, mut fields, content) = match ending {
+        let (status, location, fields, content) = match ending {
             Ending::Close { .. } => return Err(Error::Defect),
             Ending::Redirect { status, location } => (status, location, Vec::new(), Vec::new()),
             Ending::Respond { status, fields, content } => (status, Vec::new(), fields, content),
         };
-        let own = fields.iter().position(|(name, _)| is_content_type(name)).map(|at| fields.remove(at).1);
-        let content_type = own.map_or("text/plain".into(), |own| String::from_utf8_lossy(&own).into_owned());
+        let content_type = if has(&fields, "content-type") { "" } else { "text/plain" }.to_owned();
         let response = LocalResponse { status, content_type, content };
         self.answer(io, &response, Why { location: &location, failure, fields: &fields, ..Why::default() })
     }
@@ -324,7 +326,7 @@ impl Asker<'_> {
             if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
             }
-            if failure.is_some() {
+            if failure.is_some() && !has(fields, "cache-control") {
                 out.line(b"Cache-Control: no-store\r\n");
             }
             out.line(date);

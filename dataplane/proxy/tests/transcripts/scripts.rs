@@ -98,7 +98,7 @@ fn script_answers_redirects_or_closes() {
     stage.says(client, get("shop.test", "/no"));
     let sent = stage.sent(client);
     assert!(status(&sent) == "403" && sent.ends_with("\r\n\r\n<b>no</b>"), "{sent}");
-    for line in ["Content-Type: text/html\r\n", "x-why: so\r\n", "Content-Length: 9\r\n"] {
+    for line in ["content-type: text/html\r\n", "x-why: so\r\n", "Content-Length: 9\r\n"] {
         assert!(sent.contains(line), "{line} is missing in {sent}");
     }
     stage.says(client, get("shop.test", "/away?q"));
@@ -106,6 +106,62 @@ fn script_answers_redirects_or_closes() {
     assert!(status(&sent) == "301" && sent.contains("Location: http://b.test/away?q\r\n"), "{sent}");
     stage.says(client, get("shop.test", "/bye"));
     assert_eq!((stage.closed(client), stage.dials()), (Some(Close::Abort), 0));
+}
+
+#[test]
+fn answer_has_each_field_once() {
+    let source = "avi.http.response(200, {content_type='a/b', cache_control='max-age=9'}, \
+        avi.http.get_path() == '/empty' and '' or 'x')";
+    let mut stage = Stage::new(&scripted(&[(REQ, source)]));
+    let client = stage.client();
+    for path in ["/", "/empty"] {
+        stage.says(client, get("shop.test", path));
+        let sent = stage.sent(client).to_ascii_lowercase();
+        for line in ["content-type: a/b\r\n", "cache-control: max-age=9\r\n", "date: "] {
+            let name = line.split(' ').next().expect("a name");
+            assert!(sent.contains(line) && sent.matches(name).count() == 1, "{line:?} in {sent}");
+        }
+    }
+    let source = "avi.http.response(200, {cache_control='max-age=9'}, 'later')";
+    let mut stage = Stage::new(&scripted(&[(FAILED, source)]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let dead = stage.dialled();
+    stage.gone(dead, Gone::Refused);
+    let sent = stage.sent(client);
+    assert!(sent.contains("cache-control: max-age=9\r\n") && !sent.contains("no-store"), "{sent}");
+}
+
+#[test]
+fn request_that_its_profile_refuses_has_no_script() {
+    let mut plan = scripted(&[(REQ, "avi.http.response(200, 'seen')")]);
+    plan.virtual_services[0].http.as_mut().expect("HTTP").max_body_bytes = 1000;
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, "POST / HTTP/1.1\r\nHost: shop.test\r\nContent-Length: 5000\r\n\r\n");
+    assert_eq!(status(&stage.sent(client)), "413");
+}
+
+#[test]
+fn script_sees_the_host_that_a_rule_has_written() {
+    let source = "avi.http.add_header('X-Seen', avi.http.get_header('host') .. ' ' .. avi.http.hostname())";
+    let mut plan = scripted(&[(REQ, source)]);
+    let text =
+        |text: &str| api::UriToken { kind: api::UriTokenKind::Text.into(), text: text.into(), ..Default::default() };
+    let rewrite = api::HttpRewrite { host: vec![text("inner"), text("test")], ..Default::default() };
+    plan.http_policy_sets[0].request_rules = vec![api::HttpRequestRule {
+        rule: Some(api::HttpRule { name: "r".into(), r#match: Some(under("/")), ..Default::default() }),
+        rewrite: Some(rewrite),
+        ..Default::default()
+    }];
+    plan.virtual_services[0].http_policy_set_uuids = vec!["set-1".into()];
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let server = stage.connected();
+    let sent = stage.sent(server);
+    assert!(sent.contains("X-Seen: inner.test inner.test\r\n"), "{sent}");
+    assert_eq!(sent.matches("Host: ").count(), 1, "{sent}");
 }
 
 #[test]

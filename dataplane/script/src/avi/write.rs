@@ -289,6 +289,9 @@ fn respond(_: &Lua, now: &mut Now, (status, fields, content): (Value, Option<Val
         if !is_token(key.as_bytes()) || Name::of(key.as_bytes()).is_of_framing() {
             return Err(Error::runtime(format!("{key:?} is no field that a script may give to a response")));
         }
+        if key.eq_ignore_ascii_case("date") {
+            return Err(Error::runtime("engines write Date themselves"));
+        }
         let mut put = |value: &Value| {
             let value = written(value)?;
             bytes += key.len() + value.len();
@@ -304,6 +307,14 @@ fn respond(_: &Lua, now: &mut Now, (status, fields, content): (Value, Option<Val
             Value::Table(values) => values.sequence_values::<Value>().try_for_each(|value| put(&value?))?,
             value => put(value)?,
         }
+    }
+    let types = all.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-type")).count();
+    if types > 1 {
+        return Err(Error::runtime("a response has one Content-Type"));
+    }
+    // RFC 9110 §15.3.5, §15.3.6, §15.4.5
+    if matches!(status, 204 | 205 | 304) && (types > 0 || !content.is_empty()) {
+        return Err(Error::runtime(format!("a response with the status {status} has no content, and no Content-Type")));
     }
     // As with queries: the same response is to look the same each time.
     all.sort();
