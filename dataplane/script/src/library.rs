@@ -34,6 +34,9 @@ const MOVES_MAX: i64 = 1 << 14;
 /// Beyond, Lua's own numbers for places wrap around.
 const PLACE_MAX: f64 = (1 << 30) as f64;
 
+/// The most that one step of a pattern with a set may compare: text times pattern.
+const COMPARISONS_MAX: usize = 1 << 20;
+
 /// Characters that mean something in a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
 
@@ -53,6 +56,15 @@ pub(crate) fn fit(lua: &Lua) -> Result<()> {
     }
     let pattern_find: Function = string.raw_get("find")?;
     string.raw_set("find", lua.create_function(move |_, args: Find| find(&pattern_find, args))?)?;
+    for name in ["match", "gmatch", "gsub"] {
+        let plain: Function = string.raw_get(name)?;
+        let guarded = move |_: &Lua, (text, pattern, rest): (LuaString, LuaString, MultiValue)| {
+            check_pattern(&text, &pattern)?;
+            let args = [Value::String(text), Value::String(pattern)].into_iter().chain(rest);
+            plain.call::<MultiValue>(MultiValue::from_iter(args))
+        };
+        string.raw_set(name, lua.create_function(guarded)?)?;
+    }
     string.raw_set("split", lua.create_function(split)?)?;
     string.raw_set("beginswith", lua.create_function(begins_with)?)?;
     string.raw_set("contains", lua.create_function(contains)?)?;
@@ -85,10 +97,20 @@ pub(crate) fn unserved(lua: &Lua, path: String) -> Result<Function> {
 
 type Find = (LuaString, LuaString, Option<i64>, Option<Value>);
 
+/// One step of a pattern can compare each character of the text with each one of a set.
+fn check_pattern(text: &LuaString, pattern: &LuaString) -> Result<()> {
+    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+    if pattern.contains(&b'[') && text.len().saturating_mul(pattern.len()) > COMPARISONS_MAX {
+        return Err(Error::runtime("a pattern with a set is too long for a text of this length"));
+    }
+    Ok(())
+}
+
 /// The function of Lua's library looks for plain text in a way that can take the product of both lengths.
 fn find(by_pattern: &Function, (text, wanted, init, plain): Find) -> Result<MultiValue> {
     let is_plain = plain.is_some_and(|plain| !matches!(plain, Value::Nil | Value::Boolean(false)));
     if !is_plain && wanted.as_bytes().iter().any(|byte| SPECIAL.contains(byte)) {
+        check_pattern(&text, &wanted)?;
         return by_pattern.call((text, wanted, init));
     }
     let (bytes, wanted) = (text.as_bytes(), wanted.as_bytes());

@@ -84,6 +84,19 @@ fn patterns_end() {
 }
 
 #[test]
+fn sets_of_patterns_take_no_longer_than_they_may() {
+    const SET: &str = "a pattern with a set is too long";
+    let (text, set) = ("string.rep('a', 100000)", "'[' .. string.rep('b', 100000) .. 'a]+'");
+    for call in ["find", "match", "gmatch", "gsub"] {
+        check(&format!("{text}:{call}({set} .. 'c', 1)"), SET);
+    }
+    check(&format!("local s = {text} for i = 1, 1e9 do s:find('[bcda]*z') end"), STEPS);
+    check("assert(('a-b_c'):gsub('[-_]', '.') == 'a.b.c') assert(('x=1'):match('(%w)=') == 'x')", "");
+    check("local n = 0 for w in ('a b c'):gmatch('[abc]') do n += 1 end assert(n == 3)", "");
+    check("assert(string.gsub(123, '%d', function(d) return d + 1 end, 2) == '233')", "");
+}
+
+#[test]
 fn plain_searches_take_as_long_as_their_texts() {
     let texts = "local a, b = string.rep('a', 400000), string.rep('a', 200000) .. 'b'";
     for call in ["a:find(b, 1, true)", "a:find(b)", "a:split(b)", "string.contains(a, b)", "a == b"] {
