@@ -29,7 +29,7 @@ const SLOW: [(&str, &str); 5] =
     [("table", "foreach"), ("table", "foreachi"), ("string", "pack"), ("string", "packsize"), ("string", "unpack")];
 
 /// What one call may split a text into, and how many elements one call may move.
-const PIECES_MAX: usize = 1 << 14;
+const PIECES_MAX: usize = 1 << 12;
 const MOVES_MAX: i64 = 1 << 14;
 /// Beyond, Lua's own numbers for places wrap around.
 const PLACE_MAX: f64 = (1 << 30) as f64;
