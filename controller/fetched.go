@@ -27,7 +27,15 @@ func withFetched(view *store.View, record *store.Record) schema.Object {
 
 // lookup asks the name servers of this machine.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	return resolver.LookupNetIP(ctx, "ip", name)
+}
+
+var resolver = resolverBy(nil)
+
+// resolverBy asks name servers over the connections of dial. A failure for one family of addresses is a failure: the
+// addresses of the other family alone would take away the servers of the first.
+func resolverBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) *net.Resolver {
+	return &net.Resolver{PreferGo: true, StrictErrors: true, Dial: dial}
 }
 
 // saverOfFetched stores what authorities have said about the certificate or the authorities of an object, and the

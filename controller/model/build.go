@@ -186,6 +186,7 @@ func monitor(_ *reading, m *kinds.HealthMonitor) *HealthMonitor {
 
 func (r *reading) pool(p *kinds.Pool) *Pool {
 	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
+	owner := map[string]int{}
 	for i, server := range p.Servers {
 		address := server.IP.Address()
 		if !address.IsValid() {
@@ -193,9 +194,15 @@ func (r *reading) pool(p *kinds.Pool) *Pool {
 				"the name %q has no address yet: events of the pool say why", server.IP.Addr)
 			continue
 		}
+		id := server.ID(p.DefaultServerPort)
+		if first, there := owner[id]; there {
+			r.find("pool", fmt.Sprintf("servers[%d]", i), "%s is already servers[%d]", id, first)
+			continue
+		}
+		owner[id] = i
 		port := uint16(server.PortOr(p.DefaultServerPort))
 		wrapped.Members = append(wrapped.Members, Member{
-			Server: server, ID: server.ID(p.DefaultServerPort), Address: netip.AddrPortFrom(address, port),
+			Server: server, ID: id, Address: netip.AddrPortFrom(address, port),
 		})
 	}
 	return wrapped

@@ -176,7 +176,8 @@ func TestLayersThatAreNotHTTPOverTCPHaveNoHTTPAndNoTCP(t *testing.T) {
 func TestFindsWhatCannotBeResolved(t *testing.T) {
 	w := seed(t)
 	w.add(t, "pool", "pool-2", `{"name":"names","health_monitor_refs":["hm-1","hm-9"],"servers":[
-		{"ip":{"addr":"origin.example","type":"DNS"}},{"ip":{"addr":"10.0.0.1","type":"V4"}}]}`)
+		{"ip":{"addr":"origin.example","type":"DNS"}},{"ip":{"addr":"10.0.0.1","type":"V4"}},
+		{"ip":{"addr":"10.0.0.1","type":"V4"},"port":80}]}`)
 	w.add(t, "sslkeyandcertificate", "cert-2", `{"name":"empty","certificate":{"self_signed":true}}`)
 	w.add(t, "virtualservice", "vs-0",
 		`{"name":"lost","services":[{"port":443,"enable_ssl":true}],"vsvip_ref":"vsvip-9","pool_ref":"pool-9",
@@ -190,6 +191,7 @@ func TestFindsWhatCannotBeResolved(t *testing.T) {
 	want := []string{
 		`pool pool-2 names: health_monitor_refs[1]: /api/healthmonitor/hm-9 is not there or cannot be used`,
 		`pool pool-2 names: servers[0].ip: the name "origin.example" has no address yet: events of the pool say why`,
+		`pool pool-2 names: servers[2]: 10.0.0.1:80 is already servers[1]`,
 		`serviceengine se-9 bad: : schema: enable_state cannot be true`,
 		`sslkeyandcertificate cert-2 empty: certificate: holds no certificate`,
 		`virtualservice vs-0 lost: pool_ref: /api/pool/pool-9 is not there or cannot be used`,

@@ -183,9 +183,13 @@ func (w *Watch) finish(ctx context.Context, got answer) {
 		return
 	}
 	state.due = w.config.Now().Add(refresh)
+	wanted := false
 	for _, pool := range w.pools {
+		if !slices.Contains(pool.names, got.name) {
+			continue
+		}
+		wanted = true
 		switch {
-		case !slices.Contains(pool.names, got.name):
 		case got.err == nil:
 			w.keep(ctx, pool, got)
 			if state.told[pool.uuid] {
@@ -199,6 +203,9 @@ func (w *Watch) finish(ctx context.Context, got answer) {
 	}
 	if got.err == nil {
 		clear(state.told)
+	}
+	if !wanted { // since the question was asked
+		delete(w.names, got.name)
 	}
 }
 

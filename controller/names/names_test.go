@@ -220,6 +220,45 @@ func TestAddressThatSeveralServersHaveIsOneServer(t *testing.T) {
 	s.want("p", "10.0.0.2:81 10.0.0.1:81")
 }
 
+func TestAddressIsOneServerAlsoByTheDefaultPortAndWhereANameHasNoneOfItsFamily(t *testing.T) {
+	s := newStage(t)
+	s.answers["b.test"], s.answers["six.test"] = "10.0.0.1 2001:db8::1", "2001:db8::9"
+	s.pool("p", `[{"ip":{"addr":"10.0.0.1","type":"V4"},"port":80},
+		{"ip":{"addr":"2001:db8:0::1","type":"V6"},"hostname":"four.test","resolve_server_by_dns":true},
+		{"ip":{"addr":"b.test","type":"DNS"}}]`, `,"default_server_port":80`)
+	s.round()
+	s.want("p", "10.0.0.1:80 2001:db8:0::1")
+	s.pool("q", `[{"ip":{"addr":"10.0.0.1","type":"V4"},"hostname":"six.test","resolve_server_by_dns":true},
+		{"ip":{"addr":"b.test","type":"DNS"}}]`, "")
+	s.round()
+	s.want("q", "10.0.0.1 2001:db8::1")
+}
+
+func TestAddressThatANameHasIsNotDisabledBecauseAnotherNameHadIt(t *testing.T) {
+	s := newStage(t)
+	s.answers["origin.test"], s.answers["b.test"] = "10.0.0.1", "10.0.0.9"
+	s.pool("p", `[`+origin+`,{"ip":{"addr":"b.test","type":"DNS"},"port":81}]`, `,"delete_server_on_dns_refresh":false`)
+	s.round()
+	s.answers["origin.test"], s.answers["b.test"] = "10.0.0.2", "10.0.0.1"
+	s.now = s.now.Add(refresh)
+	s.round()
+	s.want("p", "10.0.0.2:81 10.0.0.1:81 (10.0.0.9:81)")
+}
+
+func TestNameThatGoesWhileItIsAskedForIsNotAskedForAgain(t *testing.T) {
+	s := newStage(t)
+	s.answers["origin.test"] = "10.0.0.1"
+	s.pool("p", `[`+origin+`]`, "")
+	s.look(s.Context(), s.config.Objects.View())
+	s.start(s.Context())
+	s.pool("p", `[]`, "")
+	s.look(s.Context(), s.config.Objects.View())
+	s.finish(s.Context(), <-s.ended)
+	if len(s.names) > 0 {
+		t.Errorf("%d names are kept, and no pool has one", len(s.names))
+	}
+}
+
 func TestWhatIsStoredGoesWithItsPoolAndItsNames(t *testing.T) {
 	s := newStage(t)
 	s.answers["origin.test"] = "10.0.0.9"

@@ -1,7 +1,9 @@
 package names
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -145,36 +147,46 @@ func servers(pool schema.Object) (found []schema.Object) {
 }
 
 // Into returns a copy of a pool in which a server stands for each address of a name, or the pool itself if it has no
-// names. A server whose name has no address for it stays as it is.
+// names. A server whose name has no address for it stays as it is. An address is one server of the pool, whatever names
+// have it: one that stands in the pool comes first, then one that a name has now, then one that a name had.
 func Into(view *store.View, uuid string, pool schema.Object) schema.Object {
 	resolved := in(view, uuid)
 	if resolved == nil {
 		return pool
 	}
-	var all []any
-	taken := map[string]bool{}
-	for _, server := range servers(pool) {
-		if known := resolved.of(kinds.NameOfServer(server)); known == nil {
-			taken[identity(server)] = true
-		}
-	}
+	var candidates []candidate
 	for _, server := range servers(pool) {
 		known := resolved.of(kinds.NameOfServer(server))
 		if known == nil || !slices.ContainsFunc(known.Addresses, func(a netip.Addr) bool { return fits(server, a) }) {
-			all = append(all, server)
+			candidates = append(candidates, candidate{server, stands})
 			continue
 		}
 		for i, address := range slices.Concat(known.Addresses, known.Gone) {
-			made := maps.Clone(server)
+			if !fits(server, address) {
+				continue
+			}
+			made, claim := maps.Clone(server), named
 			made["ip"] = schema.Object{"addr": address.String(), "type": familyOf(address)}
 			if i >= len(known.Addresses) {
 				made["enabled"] = false
+				claim = wasNamed
 			}
-			// Two names may stand for the same address: it is one server.
-			if id := identity(made); fits(server, address) && !taken[id] && len(all) < serversMost {
-				taken[id] = true
-				all = append(all, made)
+			candidates = append(candidates, candidate{made, claim})
+		}
+	}
+	chosen := map[string]int{}
+	for _, claim := range []claim{stands, named, wasNamed} {
+		for i, candidate := range candidates {
+			id := identity(pool, candidate.server)
+			if _, taken := chosen[id]; candidate.claim == claim && !taken && len(chosen) < serversMost {
+				chosen[id] = i
 			}
+		}
+	}
+	var all []any
+	for i, candidate := range candidates {
+		if first, is := chosen[identity(pool, candidate.server)]; is && first == i {
+			all = append(all, candidate.server)
 		}
 	}
 	copied := maps.Clone(pool)
@@ -182,11 +194,33 @@ func Into(view *store.View, uuid string, pool schema.Object) schema.Object {
 	return copied
 }
 
-// identity tells the servers of a pool apart.
-func identity(server schema.Object) string {
+// candidate may be a server of a pool.
+type candidate struct {
+	server schema.Object
+	claim  claim
+}
+
+// claim is why an address is one of a server.
+type claim int
+
+const (
+	stands   claim = iota // in the pool
+	named                 // by a name
+	wasNamed              // by a name that has it no more
+)
+
+// identity tells the servers of a pool apart, as the engines do: by address and port.
+func identity(pool, server schema.Object) string {
 	ip, _ := server["ip"].(schema.Object)
-	text, _ := json.Marshal([]any{ip["addr"], server["port"]})
-	return string(text)
+	host := fmt.Sprint(ip["addr"])
+	if address, err := netip.ParseAddr(host); err == nil {
+		host = address.String()
+	}
+	port := server["port"]
+	if port == nil || fmt.Sprint(port) == "0" {
+		port = cmp.Or(pool["default_server_port"], any("80"))
+	}
+	return fmt.Sprint(host, " ", port)
 }
 
 // fits tells whether a server may have the address: one that has an address of a family gets others of that family.

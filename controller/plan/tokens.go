@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -17,6 +20,9 @@ var tokenAlgorithms = map[string]dataplanev1.TokenAlgorithm{
 	"ES512": dataplanev1.TokenAlgorithm_TOKEN_ALGORITHM_ES512,
 	"EdDSA": dataplanev1.TokenAlgorithm_TOKEN_ALGORITHM_EDDSA,
 }
+
+// keysTried is KEYS_TRIED_MAX of dataplane/jwt.
+const keysTried = 4
 
 // tokenRules says which tokens requests must bring; nil: none. It blocks the virtual service if an operator wants
 // tokens and it cannot be said which.
@@ -62,7 +68,23 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 			"has no key that engines can use")
 		return nil
 	}
+	for _, algorithm := range slices.Sorted(maps.Keys(tokenAlgorithms)) {
+		if many := keysFor(rules, tokenAlgorithms[algorithm]); many > keysTried {
+			report.warn(about("jwtserverprofile", issuer.Identity, issuer.Named), "jwks_keys",
+				"has %d keys for %s, and engines try the first %d for a token without a kid: give keys a kid, and "+
+					"have the issuer name it in its tokens", many, algorithm, keysTried)
+		}
+	}
 	return rules
+}
+
+func keysFor(rules *dataplanev1.TokenRules, algorithm dataplanev1.TokenAlgorithm) (count int) {
+	for _, key := range rules.GetKeys() {
+		if key.GetAlgorithm() == algorithm {
+			count++
+		}
+	}
+	return count
 }
 
 func hasPlainPort(vs *model.VirtualService) bool {

@@ -30,7 +30,7 @@ type JWTServerProfile struct {
 
 var _ = schema.Enum("JWTProfileType", "CLIENT_AUTH", "CONTROLLER_INTERNAL_AUTH")
 
-// tokenKeysMax is the limit of keys of an issuer. A token without a kid may be checked with each.
+// tokenKeysMax is the limit of keys of an issuer. Engines try a few of them for a token without a kid.
 const tokenKeysMax = 16
 
 func init() {
