@@ -14,8 +14,10 @@ pub struct Plain {
     coding: Coding,
     /// Of all content, before and since: gzip says it at its end.
     sum: Sum,
-    /// What goes out before all else.
+    /// What goes out before all else: of a head or an end, what had no room.
     tail: Tail,
+    /// Content that the head of a block has announced and that has not gone out.
+    block_left: usize,
     has_ended: bool,
 }
 
@@ -23,35 +25,38 @@ impl Plain {
     /// `sum`: of the content until now, if it is of gzip. `begins`: nothing of the body has gone out.
     pub fn new(coding: Coding, sum: Sum, begins: bool) -> Self {
         let tail = if begins { begin(coding) } else { Tail::default() };
-        Self { coding, sum, tail, has_ended: false }
+        Self { coding, sum, tail, block_left: 0, has_ended: false }
     }
 
     pub fn coding(&self) -> Coding {
         self.coding
     }
 
+    /// A block may be longer than the room: the caller comes again with the rest of the input.
     pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Step {
-        let (mut read, mut written) = (0, self.tail.write(room));
-        let head_bytes = self.block_head(1).len();
+        let (mut read, mut written) = (0, 0);
         loop {
-            let left = room.len() - written;
-            let bytes = (input.len() - read).min(left.saturating_sub(head_bytes)).min(BLOCK_BYTES_MAX);
-            if bytes == 0 {
-                break;
-            }
-            let (content, to) = (&input[read..read + bytes], &mut room[written..written + head_bytes + bytes]);
-            to[..head_bytes].copy_from_slice(self.block_head(bytes).bytes());
-            to[head_bytes..].copy_from_slice(content);
+            written += self.tail.write(&mut room[written..]);
+            let bytes = self.block_left.min(input.len() - read).min(room.len() - written);
+            let content = &input[read..read + bytes];
+            room[written..written + bytes].copy_from_slice(content);
             if self.coding == Coding::Gzip {
                 self.sum.add(content);
             }
-            (read, written) = (read + bytes, written + head_bytes + bytes);
+            (read, written) = (read + bytes, written + bytes);
+            self.block_left -= bytes;
+            let left = input.len() - read;
+            let is_between_blocks = self.tail.is_empty() && self.block_left == 0;
+            if is_between_blocks && left > 0 {
+                self.block_left = left.min(BLOCK_BYTES_MAX);
+                self.tail = self.block_head(self.block_left);
+            } else if is_between_blocks && until == Until::End && !self.has_ended {
+                self.has_ended = true;
+                self.tail = self.end();
+            } else {
+                return Step { read, written, is_done: left == 0 && is_between_blocks };
+            }
         }
-        if until == Until::End && read == input.len() && !std::mem::replace(&mut self.has_ended, true) {
-            self.tail = self.end();
-            written += self.tail.write(&mut room[written..]);
-        }
-        Step { read, written, is_done: read == input.len() && self.tail.is_empty() }
     }
 
     /// What stands before so many bytes of content.

@@ -157,8 +157,11 @@ impl Pooled {
     /// The encoder has failed, and the response is lost.
     pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Result<Step, Broken> {
         let mut used = self.used.borrow_mut();
-        (used.has_begun, used.rests_since) = (true, None);
-        used.encoder.as_mut().ok_or(Broken)?.step(input, room, until)
+        used.rests_since = None;
+        let step = used.encoder.as_mut().ok_or(Broken)?.step(input, room, until)?;
+        // Without content, brotli and zstd may not have written the head of the body.
+        used.has_begun |= step.read + step.written > 0;
+        Ok(step)
     }
 
     /// All that it has taken has come out, by a flush, or it has taken nothing; and it may be long until more comes.

@@ -3,7 +3,7 @@
 use std::{io::Read, time::Duration};
 
 use proptest::prelude::*;
-use weir_coding::{Coding, PATIENCE, Pool, Until};
+use weir_coding::{Coding, PATIENCE, Pool, Pooled, Until};
 
 fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
     let mut content = Vec::new();
@@ -45,9 +45,7 @@ fn encode(pool: &Pool, (coding, level): (Coding, u8), pieces: &[(Vec<u8>, bool)]
             }
         }
         if until == Until::Flush && !std::mem::replace(&mut lost, true) {
-            encoder.rest(Duration::ZERO);
-            let others: Vec<_> = std::iter::from_fn(|| pool.take(coding, 1, PATIENCE)).collect();
-            assert!(pool.take(coding, 1, PATIENCE).is_none() && !others.is_empty());
+            lose(pool, &mut encoder);
         }
     };
     for (piece, flushes) in pieces {
@@ -103,9 +101,7 @@ fn encoder_loses_its_memory_before_it_has_begun() {
     for coding in Coding::ALL {
         let pool = Pool::default();
         let mut first = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
-        first.rest(Duration::ZERO);
-        let others: Vec<_> = std::iter::from_fn(|| pool.take(coding, 1, PATIENCE)).collect();
-        assert!(!others.is_empty() && pool.take(coding, 1, PATIENCE).is_none());
+        lose(&pool, &mut first);
         // In pieces of odd lengths, and longer than a block.
         let content: Vec<u8> = (0..150_000_u32).map(|at| (at.wrapping_mul(at) >> 5) as u8).collect();
         let (mut coded, mut left, mut room) = (Vec::new(), &content[..], vec![0; 777]);
@@ -118,6 +114,69 @@ fn encoder_loses_its_memory_before_it_has_begun() {
             }
         }
         assert!(coded.len() > content.len() && decode(coding, &coded) == content, "{coding:?}");
+    }
+}
+
+/// Has an encoder that rests lose its memory to others.
+fn lose(pool: &Pool, encoder: &mut Pooled) {
+    encoder.rest(Duration::ZERO);
+    let others: Vec<_> = std::iter::from_fn(|| pool.take(encoder.coding(), 1, PATIENCE)).collect();
+    assert!(pool.take(encoder.coding(), 1, PATIENCE).is_none() && !others.is_empty());
+}
+
+/// What comes of it in buffers of this room, of which the first may have less.
+fn step_to_end(encoder: &mut Pooled, mut piece: &[u8], until: Until, first_room: usize, room: usize) -> Vec<u8> {
+    let (mut coded, mut buffer) = (Vec::new(), vec![0; room]);
+    let mut left = first_room;
+    loop {
+        let step = encoder.step(piece, &mut buffer[..left], until).expect("a sound encoder");
+        assert!(step.is_done || left == 0 || step.read + step.written > 0, "no progress in {left} bytes of room");
+        coded.extend_from_slice(&buffer[..step.written]);
+        piece = &piece[step.read..];
+        if step.is_done {
+            assert!(piece.is_empty());
+            return coded;
+        }
+        left = room;
+    }
+}
+
+/// A buffer that was not sent between two pieces had less room than the head of a block needs: the response was cut.
+#[test]
+fn content_without_an_encoder_goes_on_in_any_room() {
+    for coding in Coding::ALL {
+        for (begun, first_room) in [true, false].into_iter().flat_map(|begun| (0..=16).map(move |room| (begun, room))) {
+            for room in [first_room.max(1), 1000, 100_000] {
+                let pool = Pool::default();
+                let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+                let (mut coded, mut content) = (Vec::new(), Vec::new());
+                if begun {
+                    content.extend_from_slice(b"begun");
+                    coded = step_to_end(&mut encoder, b"begun", Until::Flush, 1000, 1000);
+                }
+                lose(&pool, &mut encoder);
+                for length in [1, 2, 0, 5, 30, 70_000, 3] {
+                    let piece: Vec<u8> = (0..length).map(|at: u32| (at.wrapping_mul(at) / 7) as u8).collect();
+                    coded.extend(step_to_end(&mut encoder, &piece, Until::More, first_room, room));
+                    coded.extend(step_to_end(&mut encoder, b"", Until::Flush, first_room, room));
+                    content.extend(piece);
+                }
+                coded.extend(step_to_end(&mut encoder, b"", Until::End, first_room, room));
+                assert!(decode(coding, &coded) == content, "{coding:?} in {first_room} bytes, then {room}");
+            }
+        }
+    }
+}
+
+#[test]
+fn encoder_that_was_given_nothing_loses_its_memory_and_the_body_still_has_its_head() {
+    for (coding, until) in Coding::ALL.into_iter().flat_map(|coding| [(coding, Until::More), (coding, Until::Flush)]) {
+        let pool = Pool::default();
+        let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+        let mut coded = step_to_end(&mut encoder, b"", until, 1000, 1000);
+        lose(&pool, &mut encoder);
+        coded.extend(step_to_end(&mut encoder, b"content", Until::End, 1000, 1000));
+        assert!(decode(coding, &coded) == b"content", "{coding:?} {until:?}");
     }
 }
 
