@@ -1,5 +1,6 @@
-//! Reads a script as far as it takes to tell its operators from its texts and comments. Where Luau reads something else,
-//! the compiler refuses the script, or more operators are counted here.
+//! Reads a script as far as it takes to tell its operators from its texts and comments. Behind the first backtick in
+//! code, those in texts and comments count as well. Where Luau reads something else, the compiler refuses the script,
+//! or more operators are counted here.
 
 /// In how many places a script joins texts, or compares which is less.
 pub(crate) fn joins_and_compares(source: &str) -> usize {
@@ -11,18 +12,37 @@ pub(crate) fn joins_and_compares(source: &str) -> usize {
             [b'-', b'-', ..] => after_line(rest),
             [b'[', ..] => after_long(rest).unwrap_or(after),
             [quote @ (b'"' | b'\''), ..] => after_quoted(after, *quote),
-            [b'.', b'.', b'.', more @ ..] => more,
-            [b'.', b'.', more @ ..] => {
-                count += 1;
-                more
-            }
+            // A text with expressions in it. The controller takes none: what is counted too much is no loss.
+            [b'`', ..] => return count + operators(after),
             _ => {
-                count += usize::from(matches!(first, b'<' | b'>'));
+                let (one, after) = operator(*first, after);
+                count += one;
                 after
             }
         };
     }
     count
+}
+
+/// The same, with those that stand in texts and comments.
+fn operators(mut text: &[u8]) -> usize {
+    let mut count = 0;
+    while let [first, after @ ..] = text {
+        let (one, rest) = operator(*first, after);
+        count += one;
+        text = rest;
+    }
+    count
+}
+
+/// 1 if an operator that counts begins with `first`, and what is behind it.
+fn operator(first: u8, after: &[u8]) -> (usize, &[u8]) {
+    match (first, after) {
+        (b'.', [b'.', b'.', more @ ..]) => (0, more),
+        (b'.', [b'.', more @ ..]) => (1, more),
+        (b'<' | b'>', _) => (1, after),
+        _ => (0, after),
+    }
 }
 
 fn after_line(text: &[u8]) -> &[u8] {
@@ -81,6 +101,10 @@ mod tests {
             ("x = '\\\n<' < '\\\r\n<' < 1", 2),
             ("t[t[1]] = t[a<b]", 1),
             ("t[=", 0),
+            ("x = `'` .. s .. s", 2),
+            ("x = `--` .. s\ny = `[[` .. s", 2),
+            ("x = a < b y = `{'`' .. s} <`", 3),
+            ("-- `\nx = '`' .. [[`]] -- <", 1),
         ] {
             assert_eq!(joins_and_compares(source), count, "{source}");
         }

@@ -159,6 +159,7 @@ fn script_without_loops_ends_soon() {
         ("x = string.sub(s, 2)\n", 3000),
         ("x = tonumber(s)\n", 3000),
         ("x = s:upper()\n", 3000),
+        ("x = `{s}`\n", 3000),
         ("x = #s\n", 8000),
         ("x = {s, s}\n", 5000),
     ] {
@@ -172,6 +173,11 @@ fn script_without_loops_ends_soon() {
         let script = Script::compile("hostile", Event::Request, &source);
         let fault = script.fault().map(ToString::to_string).unwrap_or_default();
         assert_eq!(fault, format!("hostile HTTP_REQ: {why}"));
+    }
+    for begin in ["x = `'`", "x = `--`", "x = `[[`"] {
+        let script = Script::compile("hostile", Event::Request, &format!("{begin}{}", " x = s .. 1".repeat(600)));
+        let fault = script.fault().map(ToString::to_string);
+        assert!(fault.is_some_and(|fault| fault.contains("joins and compares in 600 places")), "{begin}");
     }
     let page = format!("avi.http.response(503, {{}}, [[{}]])", "<b>closed</b> ...\n".repeat(1000));
     assert_eq!(Script::compile("page", Event::Request, &page).fault(), None);
