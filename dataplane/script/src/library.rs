@@ -170,7 +170,8 @@ fn move_elements(lua: &Lua, plain_move: &Function, args: MultiValue) -> Result<M
     let mut args: Vec<Value> = args.into_iter().collect();
     for place in args.iter_mut().skip(1).take(3) {
         // Lua takes texts for numbers, too. What is counted here is what the function gets.
-        let number = lua.coerce_number(place.clone())?.filter(|number| number.abs() < PLACE_MAX);
+        let number =
+            lua.coerce_number(place.clone())?.filter(|number| number.fract() == 0.0 && number.abs() < PLACE_MAX);
         let number = number.ok_or_else(|| Error::runtime("table.move takes whole numbers as places"))?;
         *place = Value::Integer(number as i64);
     }

@@ -219,6 +219,9 @@ fn places_written_as_texts_count_as_numbers() {
         ("table.move({}, -2^31, 2^31 - 1, 2)", "takes whole numbers"),
         ("table.move({}, 0/0, 1e300, 2)", "takes whole numbers"),
         ("table.move({}, 1, {}, 2)", "takes whole numbers"),
+        ("table.move({}, 1.5, 2, 2)", "takes whole numbers"),
+        ("table.move({}, 1, '2.5', 2)", "takes whole numbers"),
+        ("table.move({}, 1, 2, -0.5)", "takes whole numbers"),
         ("table.move({}, 1)", "missing argument #3"),
         ("assert(table.concat(table.move({1, 2, 3}, '2', '3', '1')) == '233')", ""),
     ] {
