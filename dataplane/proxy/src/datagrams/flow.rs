@@ -174,11 +174,11 @@ impl Proxy {
         key: Key,
         service: &Arc<VirtualService>,
     ) -> Result<u32, Cause> {
-        // The client is let in, and not each of its servers' sessions.
-        if !self.sessions.knows(&key) {
-            self.let_in(io, key, service)?;
-        }
         let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
+        // The client is let in, and not each of its servers' sessions. Without a server, nothing counts for its rate.
+        if !self.sessions.knows(&key) {
+            self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?;
+        }
         let key = Key { server: place.server, ..key };
         match self.session_in_order(io, &key) {
             Some(id) => {

@@ -191,3 +191,22 @@ fn client_behind_a_proxy_is_judged_by_the_rules_in_force_when_its_header_comes()
     stage.says(client, "PROXY TCP4 192.0.2.1 10.0.0.1 4000 80\r\n");
     assert_eq!((stage.closed(client), stage.failures(Cause::ClientNetworkDenied)), (Some(Close::Abort), 1));
 }
+
+#[test]
+fn datagrams_that_find_no_server_count_for_no_rate() {
+    let mut plan = udp_plan(1, |udp| udp.per_datagram = true);
+    plan.pools[0].monitored = true;
+    plan.pools[0].servers[0].max_connections = 3;
+    let mut stage = Stage::new(&guarded(plan, vec![rule(&[], two_per_s())]));
+    for index in 0..5 {
+        assert_eq!(stage.asks(GOOD, index), "");
+    }
+    assert_eq!((stage.failures(Cause::NoServer), stage.failures(Cause::ClientNetworkRate)), (5, 0));
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", true);
+    assert_eq!(stage.asks(GOOD, 5), "5 to 10.1.0.1 on 0");
+    assert_eq!(stage.asks("198.51.100.2:1", 6), "6 to 10.1.0.1 on 1");
+    for index in 7..10 {
+        assert_eq!(stage.asks("198.51.100.3:1", index), "", "it is the third client in this second");
+    }
+    assert_eq!((stage.failures(Cause::NoServer), stage.failures(Cause::ClientNetworkRate)), (5, 3));
+}
