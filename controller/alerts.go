@@ -104,7 +104,7 @@ func saveAlert(tx *admit.Tx, change alert.Change) error {
 
 // alertObject is an alert as an object. It has no empty texts and lists.
 func alertObject(change alert.Change) (schema.Object, error) {
-	record, err := recordOf(alertKind, change.Alert.UUID, change.Alert)
+	record, err := store.RecordOf(alertKind, change.Alert.UUID, change.Alert)
 	if err != nil {
 		return nil, err
 	}

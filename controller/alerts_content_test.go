@@ -14,7 +14,7 @@ func TestOnlyWhatHasChangedIsReadAgainForAlerts(t *testing.T) {
 	write := func(kind, uuid string, object any) *store.View {
 		t.Helper()
 		err := objects.Update(t.Context(), func(tx *store.Tx) error {
-			record, err := recordOf(kind, uuid, object)
+			record, err := store.RecordOf(kind, uuid, object)
 			if err == nil {
 				withoutEmpty(record.Object)
 				tx.Put(record)

@@ -2,10 +2,8 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -16,18 +14,6 @@ const assignmentKind = "assignment"
 
 // assignmentsMax bounds the assignments that one transaction writes, and those that it deletes.
 const assignmentsMax = 1000
-
-func recordOf(kind, uuid string, value any) (*store.Record, error) {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	object, err := schema.Parse(kind, body)
-	if err != nil {
-		return nil, err
-	}
-	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
-}
 
 // settle writes the assignments that a decision changes, and deletes those that are gone. It returns the uuids of the
 // virtual services whose assignments it wrote. If an assignment is not as in base any more, an operator has written an
@@ -46,7 +32,7 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 				if !isAsIn(base, tx.View(), assignmentKind, assignment.VirtualService) {
 					continue
 				}
-				record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
+				record, err := store.RecordOf(assignmentKind, assignment.VirtualService, assignment)
 				if err != nil {
 					return err
 				}

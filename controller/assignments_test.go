@@ -18,7 +18,7 @@ func TestADecisionThatAnOrderOvertookIsNotToldAsDone(t *testing.T) {
 	objects := emptyStore(t)
 	base := objects.View()
 	err := objects.Update(t.Context(), func(tx *store.Tx) error {
-		record, err := recordOf(assignmentKind, "vs-ordered",
+		record, err := store.RecordOf(assignmentKind, "vs-ordered",
 			place.Assignment{VirtualService: "vs-ordered", Requested: 2})
 		if err == nil {
 			tx.Put(record)
@@ -46,7 +46,7 @@ func TestRotationOfKeysWhileTheyAreDecidedAboutIsKept(t *testing.T) {
 	put := func(rings ...tickets.Ring) {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
 			for _, ring := range rings {
-				record, err := recordOf(ringKind, ring.Profile, ring)
+				record, err := store.RecordOf(ringKind, ring.Profile, ring)
 				must(t, err)
 				tx.Put(record)
 			}

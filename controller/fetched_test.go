@@ -21,7 +21,7 @@ func TestWhatWasFetchedIsAChangeOfItsObjectAndGoesWithIt(t *testing.T) {
 	}))
 	before, save := objects.View(), saverOfFetched(objects)
 	lists := revocation.Lists{UUID: "p", Lists: []*revocation.List{{URL: "http://a/", DER: []byte{1}}}}
-	keep := func(*store.Record) (*store.Record, error) { return recordOf(revocation.ListKind, "p", lists) }
+	keep := func(*store.Record) (*store.Record, error) { return store.RecordOf(revocation.ListKind, "p", lists) }
 	must(t, save(t.Context(), revocation.ListKind, "p", keep))
 	view := objects.View()
 	for _, change := range view.Since(before) {

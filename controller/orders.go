@@ -11,6 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/sorted"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
@@ -94,7 +95,7 @@ func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error
 
 func putAssignments(tx *admit.Tx, assignments []place.Assignment) error {
 	for _, assignment := range assignments {
-		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
+		record, err := store.RecordOf(assignmentKind, assignment.VirtualService, assignment)
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (o *orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile st
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
 			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
 	}
-	record, err := recordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
+	record, err := store.RecordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
 	if err == nil {
 		err = tx.Keep(record)
 	}

@@ -29,7 +29,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 		put(tx, "virtualservice", "vs-1", schema.Object{"ssl_profile_ref": "/api/sslprofile/sslprofile-1"})
 		put(tx, "virtualservice", "vs-2", schema.Object{"ssl_profile_ref": "/api/sslprofile/sslprofile-2"})
 		put(tx, "virtualservice", "vs-3", schema.Object{})
-		record, err := recordOf(ringKind, before.Profile, before)
+		record, err := store.RecordOf(ringKind, before.Profile, before)
 		if err == nil {
 			tx.Put(record)
 		}
@@ -80,7 +80,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 		for _, vs := range []string{"vs-1", "vs-2"} {
 			put(tx, "virtualservice", vs, schema.Object{"se_group_ref": "/api/serviceenginegroup/group-1",
 				"enabled": true, "traffic_enabled": true})
-			record, err := recordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Seats: []place.Seat{
+			record, err := store.RecordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Seats: []place.Seat{
 				{Engine: "se-1", State: place.Serving, Cause: place.New},
 				{Engine: "se-2", State: place.Standby, Cause: place.New},
 			}})

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -57,9 +56,9 @@ func (l *lastRead) turn(view *store.View) error {
 		var err error
 		switch change.Kind {
 		case assignmentKind:
-			assignments[change.UUID], err = decode[place.Assignment](change.Record)
+			assignments[change.UUID], err = store.Read[place.Assignment](change.Record)
 		case ringKind:
-			rings[change.UUID], err = decode[tickets.Ring](change.Record)
+			rings[change.UUID], err = store.Read[tickets.Ring](change.Record)
 		default:
 			if kind := objectOf(change.Kind); kind != "" {
 				change = store.Change{Kind: kind, UUID: change.UUID}
@@ -91,16 +90,3 @@ func changeOf(view *store.View, change store.Change) model.Change {
 
 // timedKind is the kind whose objects say for how long something is to be done from when they are written.
 const timedKind = "virtualservice"
-
-// decode returns nil for a record that is deleted.
-func decode[T any](record *store.Record) (*T, error) {
-	if record == nil {
-		return nil, nil
-	}
-	body, err := json.Marshal(record.Object)
-	if err != nil {
-		return nil, err
-	}
-	value := new(T)
-	return value, json.Unmarshal(body, value)
-}

@@ -13,7 +13,7 @@ import (
 func TestReaderReadsOfChangesWhatItWouldReadOfTheWholeView(t *testing.T) {
 	objects, one := emptyStore(t), &reader{}
 	assign := func(tx *store.Tx, vs string, requested int) {
-		record, err := recordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Requested: requested})
+		record, err := store.RecordOf(assignmentKind, vs, place.Assignment{VirtualService: vs, Requested: requested})
 		must(t, err)
 		tx.Put(record)
 	}

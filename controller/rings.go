@@ -24,7 +24,7 @@ func keepRings(ctx context.Context, objects *store.Store, base *store.View, d ti
 			if !isAsIn(base, tx.View(), ringKind, ring.Profile) {
 				continue
 			}
-			record, err := recordOf(ringKind, ring.Profile, ring)
+			record, err := store.RecordOf(ringKind, ring.Profile, ring)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -64,15 +63,12 @@ func instancesIn(view *store.View) ([]Instance, error) {
 	return all, nil
 }
 
-func instanceOf(record *store.Record) (instance Instance, err error) {
-	body, err := json.Marshal(record.Object)
-	if err == nil {
-		err = json.Unmarshal(body, &instance)
-	}
+func instanceOf(record *store.Record) (Instance, error) {
+	read, err := store.Read[Instance](record)
 	if err != nil {
-		err = fmt.Errorf("instance %s cannot be read: %w", record.Name, err)
+		return Instance{}, fmt.Errorf("instance %s cannot be read: %w", record.Name, err)
 	}
-	return instance, err
+	return *read, nil
 }
 
 func recordOf(instance Instance) *store.Record {

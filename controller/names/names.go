@@ -228,7 +228,7 @@ func (w *Watch) save(ctx context.Context, pool string, resolved *Resolved) {
 		if resolved == nil {
 			return nil, nil
 		}
-		return resolved.record()
+		return store.RecordOf(Kind, pool, resolved)
 	})
 	if err != nil && ctx.Err() == nil {
 		w.config.Log.Error("the addresses of the names of a pool cannot be stored", "pool", pool, "reason", err)

@@ -1,9 +1,6 @@
 package names
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -87,30 +84,11 @@ func (r *Resolved) equal(other *Resolved) bool {
 	})
 }
 
-// in returns what is stored about a pool; nil: nothing.
+// in returns what is stored about a pool; nil: nothing, or a record of another version: it is resolved again.
 func in(view *store.View, pool string) *Resolved {
 	record, _ := view.Get(Kind, pool)
-	if record == nil {
-		return nil
-	}
-	body, err := json.Marshal(record.Object)
-	resolved := new(Resolved)
-	if err != nil || json.Unmarshal(body, resolved) != nil {
-		return nil // of another version: it is resolved again
-	}
+	resolved, _ := store.Read[Resolved](record)
 	return resolved
-}
-
-func (r *Resolved) record() (*store.Record, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	object, err := schema.Parse(Kind, body)
-	if err != nil {
-		return nil, err
-	}
-	return &store.Record{Kind: Kind, UUID: r.UUID, Name: r.UUID, Object: object}, nil
 }
 
 // wanted are the names of a pool.
@@ -122,12 +100,8 @@ type wanted struct {
 
 func wantedBy(record *store.Record) wanted {
 	deletes, said := record.Object["delete_server_on_dns_refresh"].(bool)
-	w := wanted{uuid: record.UUID, name: record.Name, keeps: said && !deletes}
-	if reference, ok := record.Object["tenant_ref"].(string); ok {
-		if parsed, err := schema.ParseRef("tenant", reference); err == nil {
-			w.tenant = parsed.UUID
-		}
-	}
+	tenant, _ := record.Object["tenant_ref"].(string)
+	w := wanted{uuid: record.UUID, name: record.Name, tenant: schema.UUIDOf("tenant", tenant), keeps: said && !deletes}
 	for _, server := range servers(record.Object) {
 		if name := kinds.NameOfServer(server); name != "" && !slices.Contains(w.names, name) {
 			w.names = append(w.names, name)
@@ -154,11 +128,16 @@ func Into(view *store.View, uuid string, pool schema.Object) schema.Object {
 	if resolved == nil {
 		return pool
 	}
+	typed, err := schema.Into[kinds.Pool](pool)
+	if err != nil {
+		return pool // which is left out, and a finding says why
+	}
 	var candidates []candidate
-	for _, server := range servers(pool) {
+	for at, server := range servers(pool) {
+		claimant := typed.Servers[at]
 		known := resolved.of(kinds.NameOfServer(server))
 		if known == nil || !slices.ContainsFunc(known.Addresses, func(a netip.Addr) bool { return fits(server, a) }) {
-			candidates = append(candidates, candidate{server, stands})
+			candidates = append(candidates, candidate{server, claimant.ID(typed.DefaultServerPort), stands})
 			continue
 		}
 		for i, address := range slices.Concat(known.Addresses, known.Gone) {
@@ -167,25 +146,25 @@ func Into(view *store.View, uuid string, pool schema.Object) schema.Object {
 			}
 			made, claim := maps.Clone(server), named
 			made["ip"] = schema.Object{"addr": address.String(), "type": familyOf(address)}
+			claimant.IP = &kinds.IPAddr{Addr: address.String(), Type: familyOf(address)}
 			if i >= len(known.Addresses) {
 				made["enabled"] = false
 				claim = wasNamed
 			}
-			candidates = append(candidates, candidate{made, claim})
+			candidates = append(candidates, candidate{made, claimant.ID(typed.DefaultServerPort), claim})
 		}
 	}
 	chosen := map[string]int{}
 	for _, claim := range []claim{stands, named, wasNamed} {
 		for i, candidate := range candidates {
-			id := identity(pool, candidate.server)
-			if _, taken := chosen[id]; candidate.claim == claim && !taken && len(chosen) < serversMost {
-				chosen[id] = i
+			if _, taken := chosen[candidate.id]; candidate.claim == claim && !taken && len(chosen) < serversMost {
+				chosen[candidate.id] = i
 			}
 		}
 	}
 	var all []any
 	for i, candidate := range candidates {
-		if first, is := chosen[identity(pool, candidate.server)]; is && first == i {
+		if first, is := chosen[candidate.id]; is && first == i {
 			all = append(all, candidate.server)
 		}
 	}
@@ -197,6 +176,7 @@ func Into(view *store.View, uuid string, pool schema.Object) schema.Object {
 // candidate may be a server of a pool.
 type candidate struct {
 	server schema.Object
+	id     string // of the server
 	claim  claim
 }
 
@@ -208,20 +188,6 @@ const (
 	named                 // by a name
 	wasNamed              // by a name that has it no more
 )
-
-// identity tells the servers of a pool apart, as the engines do: by address and port.
-func identity(pool, server schema.Object) string {
-	ip, _ := server["ip"].(schema.Object)
-	host := fmt.Sprint(ip["addr"])
-	if address, err := netip.ParseAddr(host); err == nil {
-		host = address.String()
-	}
-	port := server["port"]
-	if port == nil || fmt.Sprint(port) == "0" {
-		port = cmp.Or(pool["default_server_port"], any("80"))
-	}
-	return fmt.Sprint(host, " ", port)
-}
 
 // fits tells whether a server may have the address: one that has an address of a family gets others of that family.
 func fits(server schema.Object, address netip.Addr) bool {

@@ -59,7 +59,9 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 	}
 	issuer := vs.SSOPolicy.Default.Issuer
 	rules := &dataplanev1.TokenRules{Issuer: issuer.Issuer, Audience: vs.JWT.Audience, QueryName: vs.JWT.QueryName()}
+	keysFor := map[string]int{} // by algorithm
 	for _, key := range issuer.TokenKeys() {
+		keysFor[key.Algorithm]++
 		rules.Keys = append(rules.Keys, &dataplanev1.TokenKey{Id: key.ID, Algorithm: tokenAlgorithms[key.Algorithm],
 			SpkiDer: key.DER})
 	}
@@ -68,23 +70,14 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 			"has no key that engines can use")
 		return nil
 	}
-	for _, algorithm := range slices.Sorted(maps.Keys(tokenAlgorithms)) {
-		if many := keysFor(rules, tokenAlgorithms[algorithm]); many > keysTried {
+	for _, algorithm := range slices.Sorted(maps.Keys(keysFor)) {
+		if many := keysFor[algorithm]; many > keysTried {
 			report.warn(about("jwtserverprofile", issuer.Identity, issuer.Named), "jwks_keys",
 				"has %d keys for %s, and engines try the first %d for a token without a kid: give keys a kid, and "+
 					"have the issuer name it in its tokens", many, algorithm, keysTried)
 		}
 	}
 	return rules
-}
-
-func keysFor(rules *dataplanev1.TokenRules, algorithm dataplanev1.TokenAlgorithm) (count int) {
-	for _, key := range rules.GetKeys() {
-		if key.GetAlgorithm() == algorithm {
-			count++
-		}
-	}
-	return count
 }
 
 func hasPlainPort(vs *model.VirtualService) bool {

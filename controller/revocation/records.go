@@ -3,7 +3,6 @@ package revocation
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -49,22 +48,16 @@ func recordIn[T any](view *store.View, kind, uuid string) *T {
 	return read[T](record)
 }
 
-// read returns nil if there is no record.
+// read returns nil if there is no record, or one of another version: it is fetched again.
 func read[T any](record *store.Record) *T {
-	if record == nil {
-		return nil
-	}
-	body, err := json.Marshal(record.Object)
-	value := new(T)
-	if err != nil || json.Unmarshal(body, value) != nil {
-		return nil // of another version: it is fetched again
-	}
+	value, _ := store.Read[T](record)
 	return value
 }
 
 // questionOf makes the question about a certificate. Its issuer is in its chain, or among its ca_certs.
 func questionOf(view *store.View, certificate *model.Certificate) question {
-	q := question{uuid: certificate.UUID, name: certificate.Name, tenant: tenantOf(certificate.TenantRef),
+	q := question{uuid: certificate.UUID, name: certificate.Name,
+		tenant: schema.UUIDOf("tenant", certificate.TenantRef),
 		config: certificate.OCSP()}
 	var err error
 	if q.leaf, err = x509.ParseCertificate(certificate.ChainDER[0]); err != nil {
@@ -103,7 +96,7 @@ func sourcesOf(profile *kinds.PKIProfile) (sources []source) {
 	for _, list := range profile.CRLs {
 		if list.ServerURL != "" {
 			sources = append(sources, source{uuid: profile.UUID, name: profile.Name,
-				tenant: tenantOf(profile.TenantRef),
+				tenant: schema.UUIDOf("tenant", profile.TenantRef),
 				url:    list.ServerURL, wanted: urls, interval: time.Duration(list.UpdateIntervalMin) * time.Minute,
 				authorities: profile.Authorities()})
 		}
@@ -111,29 +104,9 @@ func sourcesOf(profile *kinds.PKIProfile) (sources []source) {
 	return sources
 }
 
-func tenantOf(reference string) string {
-	parsed, err := schema.ParseRef("tenant", reference)
-	if err != nil {
-		return ""
-	}
-	return parsed.UUID
-}
-
-func recordOf(kind, uuid string, value any) (*store.Record, error) {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	object, err := schema.Parse(kind, body)
-	if err != nil {
-		return nil, err
-	}
-	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
-}
-
 // put stores what was fetched about an object.
 func (w *Watch) put(ctx context.Context, kind, uuid string, value any) error {
-	record, err := recordOf(kind, uuid, value)
+	record, err := store.RecordOf(kind, uuid, value)
 	if err != nil {
 		return err
 	}
@@ -147,7 +120,7 @@ func (w *Watch) putList(ctx context.Context, s source, list *List) error {
 		if all.bytes() > listsMost {
 			return nil, fmt.Errorf("the lists of the profile have more than %d MiB together", listsMost>>20)
 		}
-		return recordOf(ListKind, s.uuid, all)
+		return store.RecordOf(ListKind, s.uuid, all)
 	})
 }
 

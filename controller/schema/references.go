@@ -90,6 +90,15 @@ func ParseRef(kind, value string) (RefTarget, error) {
 	return queryRef(target, u.Query(), value)
 }
 
+// UUIDOf is the uuid that a reference to an object of a kind has; empty: none.
+func UUIDOf(kind, reference string) string {
+	target, err := ParseRef(kind, reference)
+	if err != nil {
+		return ""
+	}
+	return target.UUID
+}
+
 func notRef(kind, value string) error {
 	return fmt.Errorf("%s is not a reference; give /api/%s/<uuid> or /api/%s?name=<name>", Show(value), kind, kind)
 }

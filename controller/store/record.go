@@ -33,6 +33,36 @@ type Sealer interface {
 	Open(sealed []byte, purpose string) ([]byte, error)
 }
 
+// RecordOf makes a record of a value whose JSON is an object. It has its uuid for a name: operators see no such kind.
+func RecordOf(kind, uuid string, value any) (*Record, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	object, err := schema.Parse(kind, body)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
+}
+
+// Read returns the value that became a record; nil: there is no record. An error says that the record is of a version
+// with another value.
+func Read[T any](record *Record) (*T, error) {
+	if record == nil {
+		return nil, nil
+	}
+	body, err := json.Marshal(record.Object)
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := json.Unmarshal(body, value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
 const (
 	objectPrefix = "object/"
 	vaultPrefix  = "vault/"

@@ -265,10 +265,10 @@ func (s *scriptScope) all(line int, expressions []ast.Expr, depth int) {
 
 // expression counts as engines do: what stands further behind in a chain is nested deeper.
 func (s *scriptScope) expression(expression ast.Expr, depth int) {
-	for s.refusal == "" && expression != nil {
+	for length := chainLength(expression); s.refusal == "" && expression != nil; length-- {
 		var parts []ast.Expr
 		left := leftOf(expression)
-		at := depth + chainLength(expression)
+		at := depth + length
 		if at > scriptDepthMost {
 			s.refuse(expression.Line(), "an expression is nested too deep, or has too many parts")
 			return
