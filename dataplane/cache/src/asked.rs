@@ -25,7 +25,7 @@ pub struct Asked {
     range: Option<Box<[u8]>>,
     if_range: Option<Box<[u8]>>,
     has_condition: bool,
-    /// Its fields, as lines, for what responses vary by.
+    /// Its fields, as lines, for what responses vary by: those that its server sees.
     lines: Box<[u8]>,
     hides_accept_encoding: bool,
 }
@@ -82,7 +82,7 @@ impl Asked {
             modified_since,
             range: said.range.filter(|_| head.method == Method::Get).map(Box::from),
             if_range: said.if_range.map(Box::from),
-            lines: fields.lines().into(),
+            lines: fields.passing_lines().into(),
             hides_accept_encoding,
         })
     }

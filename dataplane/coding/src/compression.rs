@@ -147,8 +147,8 @@ impl Compression {
         !wanted.codings.is_empty() && (weak || (shows_type || !strong) && self.level(wanted, round_trip).is_ok())
     }
 
-    /// The codings, of which a response gets one that may be compressed, and its level. `round_trip` is asked if the level follows
-    /// from it.
+    /// The codings, of which a response gets one that may be compressed, and its level. `round_trip` is asked if the
+    /// level follows from it.
     ///
     /// # Errors
     /// It gets none.

@@ -256,7 +256,8 @@ impl Proxy {
         self.finish_client(io, conn, goes_on);
     }
 
-    /// A server has said something of a stored response: that answers, or the server is asked without the condition. False: it has said nothing.
+    /// A server has said something of a stored response: that answers, or the server is asked without the condition.
+    /// False: it has said nothing.
     #[cold]
     pub(crate) fn hear_of_stored<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
         let Ok(mut parties) = self.parties(id) else { return false };

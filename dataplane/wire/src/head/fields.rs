@@ -101,12 +101,6 @@ impl<'b> Fields<'b> {
         self.head.len()
     }
 
-    /// All fields as lines of text, in one piece.
-    pub fn lines(&self) -> &'b [u8] {
-        let start = self.spans.first().map_or(self.head.len(), |span| span.line as usize);
-        self.head.get(start..).unwrap_or_default()
-    }
-
     /// The fields with one of these names.
     pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let (head, any) = (self.head, self.has_any(names));
@@ -156,6 +150,13 @@ impl<'b> Fields<'b> {
     pub fn passing(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let head = self.head;
         self.spans.iter().filter(|span| span.passes()).map(move |span| span.field(head))
+    }
+
+    /// The same as lines of text, CRLF included.
+    pub fn passing_lines(&self) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(self.head.len());
+        self.kept_lines(|_| true, |some| lines.extend_from_slice(some));
+        lines
     }
 
     /// The lines of all fields, if none has one of these names and all may go on to another connection.

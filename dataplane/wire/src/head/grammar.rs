@@ -28,12 +28,12 @@ pub(crate) fn may_be_target(text: &[u8]) -> bool {
 
 /// A name of a field (RFC 9110 §5.6.2).
 pub fn is_token(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|&byte| scan::is_token(byte))
+    !text.is_empty() && scan::token_bytes(text) == text.len()
 }
 
 /// A value of a field, whatever it means (RFC 9110 §5.5).
 pub fn may_be_value(text: &[u8]) -> bool {
-    text.iter().all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f)
+    scan::text_bytes(text) == text.len()
 }
 
 /// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. The grammar allows an empty host.

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     Error,
-    head::{BodyLength, FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, may_be_target},
-    scan::token_bytes,
+    head::{
+        BodyLength, FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, is_token, may_be_target,
+    },
     websocket,
 };
 
@@ -40,8 +41,7 @@ pub fn request<'b>(
     } else if read.pseudo(Pseudo::Protocol).is_some() {
         return Err(Error::StartLine.into());
     }
-    let is_token = !method_text.is_empty() && token_bytes(method_text) == method_text.len();
-    if !is_token {
+    if !is_token(method_text) {
         return Err(Error::StartLine.into());
     }
     let method = Method::of(method_text);

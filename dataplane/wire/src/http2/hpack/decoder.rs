@@ -2,8 +2,8 @@
 
 use super::{Kind, LINE_END, Line, Malformed, SEPARATOR, dynamic::Table, fixed, huffman, integer};
 use crate::{
-    head::Name,
-    scan::{is_blank, text_bytes, token_bytes},
+    head::{Name, is_token, may_be_value},
+    scan::is_blank,
 };
 
 /// The sizes that one block may set: the smallest since the last block, and the last (RFC 7541 §4.2).
@@ -135,14 +135,17 @@ fn kind_of(name: &[u8]) -> Kind {
     if name.first() == Some(&b':') {
         return fixed::pseudo(name).map_or(Kind::Malformed, Kind::Pseudo);
     }
-    let is_token = !name.is_empty() && token_bytes(name) == name.len();
-    if is_token && !name.iter().any(u8::is_ascii_uppercase) { Kind::Field(Name::of(name)) } else { Kind::Malformed }
+    if is_token(name) && !name.iter().any(u8::is_ascii_uppercase) {
+        Kind::Field(Name::of(name))
+    } else {
+        Kind::Malformed
+    }
 }
 
 /// A value has no control characters but tabs, and no white space around it.
 fn is_value(value: &[u8]) -> bool {
     let blank = |byte: Option<&u8>| byte.is_some_and(|&byte| is_blank(byte));
-    text_bytes(value) == value.len() && !blank(value.first()) && !blank(value.last())
+    may_be_value(value) && !blank(value.first()) && !blank(value.last())
 }
 
 #[cfg(test)]
