@@ -82,7 +82,7 @@ impl Asked {
             modified_since,
             range: said.range.filter(|_| head.method == Method::Get).map(Box::from),
             if_range: said.if_range.map(Box::from),
-            lines: fields.passing_lines().into(),
+            lines: fields.passing_lines(),
             hides_accept_encoding,
         })
     }

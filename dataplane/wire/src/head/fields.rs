@@ -153,10 +153,13 @@ impl<'b> Fields<'b> {
     }
 
     /// The same as lines of text, CRLF included.
-    pub fn passing_lines(&self) -> Vec<u8> {
-        let mut lines = Vec::with_capacity(self.head.len());
+    pub fn passing_lines(&self) -> Box<[u8]> {
+        if let Some(all) = self.all_lines_without(NameSet::default()) {
+            return all.into();
+        }
+        let mut lines = Vec::new();
         self.kept_lines(|_| true, |some| lines.extend_from_slice(some));
-        lines
+        lines.into()
     }
 
     /// The lines of all fields, if none has one of these names and all may go on to another connection.
