@@ -49,12 +49,13 @@ pub enum Given {
 
 impl Asked {
     /// `None`: nothing stored answers it, and its response is not stored. `hides_accept_encoding`: its server does not see
-    /// that field.
+    /// that field. `is_known`: its server knows the client, by something that this head does not show.
     pub fn of(
         profile: &CacheProfile,
         head: &RequestHead<'_>,
         key: impl FnOnce() -> Key,
         hides_accept_encoding: bool,
+        is_known: bool,
     ) -> Option<Self> {
         let is_kind = matches!(head.method, Method::Get | Method::Head) && head.body.is_zero();
         if !is_kind || !profile.takes(head.path) {
@@ -75,7 +76,7 @@ impl Asked {
             key: key(),
             head_only: head.method == Method::Head,
             directives,
-            authorized: said.authorized,
+            authorized: said.authorized || is_known,
             // Also one that cannot be read here: its server may read it.
             has_condition: said.none_match || said.modified_since.is_some(),
             none_match,

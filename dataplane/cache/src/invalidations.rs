@@ -18,7 +18,7 @@ impl Default for Invalidations {
 
 impl Invalidations {
     fn place(&self, key: &Key) -> &AtomicU32 {
-        &self.0[key.hash() as usize % PLACES]
+        &self.0[key.resource() as usize % PLACES]
     }
 
     /// How often a resource was changed until now.

@@ -46,7 +46,17 @@ impl CacheProfile {
         if query.is_some() && !self.settings.queries {
             return false;
         }
-        self.settings.blocked_paths.as_ref().is_none_or(|blocked| !blocked.matches(&RequestPath::of(before)))
+        !self.blocks(before)
+    }
+
+    /// Whether the operator wants no response for a path stored. It has no query.
+    fn blocks(&self, path: &[u8]) -> bool {
+        self.settings.blocked_paths.as_ref().is_some_and(|blocked| blocked.matches(&RequestPath::of(path)))
+    }
+
+    /// The same for the path that a client asks for, where its server is asked for another one.
+    pub fn blocks_asked(&self, path: &[u8]) -> bool {
+        self.blocks(path.split(|&byte| byte == b'?').next().unwrap_or_default())
     }
 
     pub(crate) fn takes_type(&self, content_type: &[u8]) -> bool {

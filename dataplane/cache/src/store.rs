@@ -19,29 +19,32 @@ const GHOSTS: usize = 16_384;
 /// Forms of one resource.
 const FORMS_MOST: usize = 8;
 
-/// What a resource is called by: whose it is, host, path and query.
+/// What a resource is called by: whose it is, host, path and query, and the servers that have it, if not the usual ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
     text: Box<[u8]>,
     hash: u64,
+    resource: u64,
 }
 
 /// Peers cannot know which keys have equal hashes.
 static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Key {
-    /// `whose`: what tells apart resources of one name, in parts that cannot be mistaken for each other.
-    pub fn of(whose: &[&[u8]], host: &[u8], path: &[u8]) -> Self {
-        let bytes = whose.iter().map(|part| part.len()).sum::<usize>() + host.len() + path.len();
+    /// `whose`: what tells apart resources of one name, in parts that cannot be mistaken for each other. `servers`: empty,
+    /// or which servers have it, with a first byte that no path has.
+    pub fn of(whose: &[&[u8]], host: &[u8], path: &[u8], servers: &[u8]) -> Self {
+        let bytes = whose.iter().map(|part| part.len()).sum::<usize>() + host.len() + path.len() + servers.len();
         let mut text = Vec::with_capacity(bytes);
         whose.iter().for_each(|part| text.extend_from_slice(part));
         let at = text.len();
         text.extend_from_slice(host);
         text[at..].make_ascii_lowercase();
         text.extend_from_slice(path);
-        let text = text.into_boxed_slice();
-        let hash = SECRET.hash_one(&text);
-        Self { text, hash }
+        let resource = SECRET.hash_one(&text[..]);
+        text.extend_from_slice(servers);
+        let hash = if servers.is_empty() { resource } else { SECRET.hash_one(&text[..]) };
+        Self { text: text.into_boxed_slice(), hash, resource }
     }
 
     /// The memory of its text.
@@ -49,9 +52,9 @@ impl Key {
         self.text.len()
     }
 
-    /// The same in all workers of a process.
-    pub fn hash(&self) -> u64 {
-        self.hash
+    /// Of the resource, whichever servers have it. The same in all workers of a process.
+    pub fn resource(&self) -> u64 {
+        self.resource
     }
 }
 
@@ -248,7 +251,7 @@ mod tests {
     use super::*;
 
     fn key(n: u32) -> Key {
-        Key::of(&[b"http "], b"A.test", format!("/{n}").as_bytes())
+        Key::of(&[b"http "], b"A.test", format!("/{n}").as_bytes(), b"")
     }
 
     fn has(store: &mut Store<u32>, n: u32) -> bool {
@@ -257,10 +260,18 @@ mod tests {
 
     #[test]
     fn hosts_have_no_case_and_paths_have() {
-        let key = |whose: &[u8], host: &[u8], path: &[u8]| Key::of(&[whose], host, path);
+        let key = |whose: &[u8], host: &[u8], path: &[u8]| Key::of(&[whose], host, path, b"");
         assert_eq!(key(b"http ", b"A.test", b"/a"), key(b"http ", b"a.TEST", b"/a"));
         assert_ne!(key(b"http ", b"a", b"/a"), key(b"http ", b"a", b"/A"));
         assert_ne!(key(b"http ", b"a", b"/"), key(b"https ", b"a", b"/"));
+    }
+
+    #[test]
+    fn servers_tell_apart_what_is_stored_of_one_resource() {
+        let key = |servers: &[u8]| Key::of(&[b"http "], b"a", b"/a", servers);
+        assert_eq!(key(b""), Key::of(&[b"http "], b"a", b"/a", b""));
+        assert!(key(b"") != key(b"\0blue") && key(b"\0blue") != key(b"\0green"));
+        assert_eq!((key(b"\0blue").resource(), key(b"\0green").resource()), (key(b"").resource(), key(b"").resource()));
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn asked(profile: &CacheProfile, lines: &str) -> Option<Asked> {
     let Ok(Parsed::Whole(request)) = request(text.as_bytes(), &Limits::new(0, 0, 0), &mut table) else {
         panic!("{text}")
     };
-    Asked::of(profile, &request.head, || Key::of(&[b"http "], b"a.test", request.head.path), false)
+    Asked::of(profile, &request.head, || Key::of(&[b"http "], b"a.test", request.head.path, b""), false, false)
 }
 
 struct Stored {

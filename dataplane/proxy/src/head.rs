@@ -1,7 +1,9 @@
 //! Writes a head in the form of its connection's protocol.
 
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_rules::Edits;
 use weir_wire::{
-    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet, Overflow},
+    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet, Overflow, RequestHead},
     http1::{Framing, HeadWriter, Hop},
     http2::{
         self,
@@ -106,6 +108,22 @@ pub(crate) fn with_lines<I: Io>(io: &mut I, written: &[u8], form: Form, lines: &
         _ => (written.strip_suffix(LINE_END).ok_or(Error::Defect)?, Buf::from_vec(lines.to_vec()), LINE_END),
     };
     Ok(Buf::from_vec([before, &between, behind].concat()))
+}
+
+/// The text of a request as its server sees it, by edits. `None`: it has no room, which would be a defect.
+#[cold]
+pub(crate) fn edited(
+    http: &HttpProfile,
+    head: &RequestHead<'_>,
+    facts: &ClientFacts,
+    edits: &Edits<'_>,
+) -> Option<Vec<u8>> {
+    let mut text = vec![0; http.request_bytes_max(head) + edits.bytes_max(&head.fields) + Hop::BYTES_MAX];
+    let mut out = HeadWriter::new(&mut text, Hop::default());
+    edits.write_request(&head.fields, &mut out, |out| http.write_request(head, facts, None, out));
+    let bytes = out.end().ok()?;
+    text.truncate(bytes);
+    Some(text)
 }
 
 /// Path and query of a request that was written for a server.

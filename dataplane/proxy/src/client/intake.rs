@@ -192,11 +192,11 @@ impl Received<'_> {
         {
             ruled.send_to(to);
         }
-        if let Some(content) = service.content.as_deref()
+        if let (Some(content), Some(http)) = (service.content.as_deref(), service.http())
             && !matches!(self.to_client, Target::Call)
             && self.websocket.is_none()
         {
-            ruled.look_at_content(content, self.head, client);
+            ruled.look_at_content(content, http, self.head, client);
         }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);

@@ -8,11 +8,12 @@ use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
-use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
+use weir_snapshot::{Cached, Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
-    head::{HeadSink, Method, RequestHead, Version},
+    head::{FieldTable, HeadSink, Limits, Method, RequestHead, Version},
+    http1::{self, Parsed},
     x509::Says,
 };
 
@@ -126,35 +127,63 @@ impl<'p> Ruled<'p> {
     }
 
     /// Has the response compressed, stored, or given from what is stored, where that is possible.
-    pub fn look_at_content(&mut self, content: &'p Content, head: &RequestHead<'_>, client: &Client) {
-        // What rules send elsewhere, or edit, may be another resource than the one of the same name: it goes to a server.
-        let is_usual = self.edits.is_none()
-            && self.pool.is_none()
-            && self.server.is_none()
-            && matches!(self.within, Within::Service);
-        let mut hides_accept_encoding = false;
+    pub fn look_at_content(
+        &mut self,
+        content: &'p Content,
+        http: &HttpProfile,
+        head: &RequestHead<'_>,
+        client: &Client,
+    ) {
+        let edit = content.compression.as_ref().and_then(weir_coding::Compression::edit);
+        if let Some(cached) = &content.cached {
+            let asked = Asking { http, head, client, hides_accept_encoding: edit.is_some() };
+            self.caching = self.caching(cached, &asked);
+        }
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, client.peer.ip()));
-            if let Some(edit) = compression.edit() {
-                hides_accept_encoding = true;
-                self.edits.get_or_insert_default().also_remove(edit);
+        }
+        if let Some(edit) = edit {
+            self.edits.get_or_insert_default().also_remove(edit);
+        }
+    }
+
+    /// What the cache has to do with a request. It sees the request as its server would.
+    fn caching(&self, cached: &Cached, asking: &Asking<'_>) -> Option<What> {
+        let Asking { http, head, client, hides_accept_encoding } = *asking;
+        let key = self.key(cached, head, client)?;
+        match head.method {
+            Method::Options | Method::Trace => return None,
+            Method::Get | Method::Head if !head.body.is_zero() => return None,
+            Method::Get | Method::Head => {}
+            _ => return Some(What::Changes(key)),
+        }
+        let asked = match &self.edits {
+            None => weir_cache::Asked::of(&cached.profile, head, || key, hides_accept_encoding, false),
+            Some(_) if cached.profile.blocks_asked(head.path) => None,
+            Some(edits) => {
+                let text = head::edited(http, head, &client.facts, edits)?;
+                let mut table = FieldTable::new();
+                let Ok(Parsed::Whole(seen)) = http1::request(&text, &Limits::new(0, 0, 0), &mut table) else {
+                    return None;
+                };
+                // What was said of the client may have gone to other fields, such as those of its certificate.
+                let is_known = self.certificate.is_some() || head.fields.find(b"authorization").is_some();
+                weir_cache::Asked::of(&cached.profile, &seen.head, || key, hides_accept_encoding, is_known)
             }
-        }
-        // Scripts may keep something of a response from its client, and would not see a stored one.
-        let cached = content.cached.as_ref().filter(|_| self.seen.is_none());
-        if let (Some(cached), Some(host)) = (cached, head.host) {
-            // Ports may have pools of their own.
-            let port = client.facts.listener().port().to_be_bytes();
-            let scheme: &[u8] = if client.facts.is_tls() { b"s" } else { b"p" };
-            let key = || Key::of(&[cached.tag.as_bytes(), &port, scheme], host, head.path);
-            self.caching = match head.method {
-                Method::Get | Method::Head if !is_usual => None,
-                Method::Get | Method::Head => weir_cache::Asked::of(&cached.profile, head, key, hides_accept_encoding)
-                    .map(|asked| What::Asks(Box::new(asked))),
-                Method::Options | Method::Trace => None,
-                _ => Some(What::Changes(key())),
-            };
-        }
+        };
+        asked.map(|asked| What::Asks(Box::new(asked)))
+    }
+
+    /// What the server's resource is stored under. `None`: it cannot be named.
+    fn key(&self, cached: &Cached, head: &RequestHead<'_>, client: &Client) -> Option<Key> {
+        let edits = self.edits.as_ref();
+        let host = edits.and_then(Edits::host).or(head.host)?;
+        let path = edits.and_then(Edits::target).unwrap_or(head.path);
+        // Ports may have pools of their own.
+        let port = client.facts.listener().port().to_be_bytes();
+        let scheme: &[u8] = if client.facts.is_tls() { b"s" } else { b"p" };
+        let servers = servers_of(&self.within, self.pool.as_deref(), self.server)?;
+        Some(Key::of(&[cached.tag.as_bytes(), &port, scheme], host, path, &servers))
     }
 
     /// Sends a request elsewhere that no rule of HTTP has sent anywhere.
@@ -235,6 +264,29 @@ impl<'p> Ruled<'p> {
             exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
         }
     }
+}
+
+/// A request that the cache is asked about.
+struct Asking<'a> {
+    http: &'a HttpProfile,
+    head: &'a RequestHead<'a>,
+    client: &'a Client,
+    hides_accept_encoding: bool,
+}
+
+/// Names what rules, scripts or the address of the client have chosen, for the key of a stored response; empty: nothing. Pools
+/// may have different content, and those of a group take turns with the same. `None`: there is no such server.
+pub(crate) fn servers_of(within: &Within, pool: Option<&Pool>, server: Option<u32>) -> Option<Vec<u8>> {
+    let (kind, uuid): (&[u8], _) = match within {
+        Within::Service => return Some(Vec::new()),
+        Within::Pool => (b"\0p", &pool?.uuid),
+        Within::Group(group) => (b"\0g", &group.uuid),
+    };
+    let named = match server {
+        None => "",
+        Some(id) => &pool?.servers.iter().find(|server| server.id == id)?.name,
+    };
+    Some([kind, uuid.as_bytes(), b" ", named.as_bytes()].concat())
 }
 
 fn place_of(to: &Destination) -> (Option<Arc<Pool>>, Within) {

@@ -174,20 +174,32 @@ impl Proxy {
             Given::NotModified | Given::Unsatisfiable => (0, 0),
         };
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let Core { cache, coders, date, fields, .. } = &mut *core;
+        let (mut seen, mut ending) = (exchange.take_seen(), None);
+        let Core { cache, coders, date, fields, scripts, .. } = &mut *core;
         let context = Context::of_stored(exchange, client, goes_on, (date.line(), coders, cache))?;
-        // Rules see a head with all of its fields.
-        let written = if given == Given::Whole && exchange.awaited().is_none() {
+        // Rules and scripts see a head with all of its fields.
+        let written = if given == Given::Whole && exchange.awaited().is_none() && seen.is_none() {
             let (head, framing) = object.whole(exchange.method);
             let received = Response { head, framing, keep_alive: true, len: 0 };
-            context.treat(io, &received, Incoming::of_server(framing), None, added)?
+            context.treat(io, &received, Incoming::of_server(framing), None, added)
         } else {
             let text = object.head(given, &added.concat());
             let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
             let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
-            context.treat(io, &received, Incoming::of_server(received.framing), None, [b"", b""])?
+            let edits = context.run_scripts(scripts, &mut seen, &received.head, &mut ending);
+            let body = Incoming::of_server(received.framing);
+            edits.and_then(|edits| context.treat(io, &received, body, edits, [b"", b""]))
         };
-        let written = written.ok_or(Error::Defect)?;
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !core.scripts.said.is_empty() {
+            core.note_said(client.noted);
+        }
+        let written = written?.ok_or(Error::Defect)?;
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();
         core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });

@@ -500,7 +500,7 @@ impl<'p> Context<'p> {
 
     /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run.
     #[inline(always)]
-    fn run_scripts(
+    pub(super) fn run_scripts(
         &self,
         scripting: &mut Scripting,
         seen: &mut Option<Box<Seen>>,
@@ -523,10 +523,17 @@ impl<'p> Context<'p> {
         ending: &mut Option<Ending>,
     ) -> Result<Option<Edits<'static>>, Error> {
         let scripts = self.exchange.service.scripts.as_deref().filter(|scripts| scripts.on_response);
-        let (Some(scripts), Some(mut shown)) = (scripts, seen.take()) else { return Ok(None) };
+        let caching = self.exchange.caching();
+        // A 304 about a stored response is for the cache: scripts run for what the client gets.
+        let is_for_cache = head.status == 304 && caching.is_some_and(|caching| caching.stale.is_some());
+        let (Some(scripts), false) = (scripts, is_for_cache) else { return Ok(None) };
+        let Some(mut shown) = seen.take() else { return Ok(None) };
         let done = scripting.respond(scripts, &mut shown, head);
         scripting.give_back(shown);
         done.map(|edits| (!edits.is_empty()).then_some(edits)).map_err(|halt| {
+            if let Some(caching) = caching {
+                caching.give_up();
+            }
             let error = Error::from(&halt);
             if let Halt::Ended(how) = halt {
                 *ending = Some(how);

@@ -11,6 +11,7 @@ use weir_proxy::{
 use crate::{
     policies,
     records::recording,
+    scripts::scripted_with,
     tape::{Stage, plan},
 };
 
@@ -384,6 +385,131 @@ fn responses_for_requests_that_rules_change_reach_no_other_client() {
         let got = stage.sent(client);
         assert!(server.is_some() || got.ends_with("of the inside"), "{got}");
     }
+}
+
+/// Requests with the field X-Inside are edited, and sent elsewhere.
+fn inside(edits: Vec<api::HeaderEdit>, action: Option<api::http_request_rule::Action>) -> api::HttpRequestRule {
+    let value = policies::text(api::TextCriterion::BeginsWith, &["1"]);
+    let matched = api::HttpMatch {
+        fields: vec![api::FieldMatch { name: "X-Inside".into(), value }],
+        ..Default::default()
+    };
+    api::HttpRequestRule { rule: policies::rule("inside", matched), edits, action, ..Default::default() }
+}
+
+fn ruled(cache: impl FnOnce(&mut api::Cache), rules: Vec<api::HttpRequestRule>) -> api::Plan {
+    policies::with(caching(cache), api::HttpPolicySet { request_rules: rules, ..Default::default() })
+}
+
+fn rewritten_to(path: &str) -> Option<api::HttpRewrite> {
+    let token = |text: &str| api::UriToken {
+        kind: api::UriTokenKind::Text.into(),
+        text: text.into(),
+        ..Default::default()
+    };
+    Some(api::HttpRewrite { path: path.split('/').map(token).collect(), ..Default::default() })
+}
+
+fn to_nine() -> Option<api::http_request_rule::Action> {
+    let choice = api::PoolChoice { pool_uuid: "pool-9".into(), ..Default::default() };
+    Some(api::http_request_rule::Action::Pool(choice))
+}
+
+/// Has the response to a request stored. Returns what its server was asked.
+fn stored_for(stage: &mut Stage, request: &str, fields: &str, body: &str) -> String {
+    let (client, server) = ask(stage, request);
+    let server = server.expect("nothing is stored yet");
+    let asked = stage.sent(server);
+    stage.says(server, ok(fields, body));
+    assert!(stage.sent(client).ends_with(body));
+    stage.gone(server, Gone::Reset);
+    asked
+}
+
+#[test]
+fn pool_that_a_rule_chooses_has_stored_responses_of_its_own() {
+    let mut stage = Stage::new(&ruled(|_| {}, vec![inside(vec![], to_nine())]));
+    stored_for(&mut stage, &with_fields("X-Inside: 1"), FRESH, "green");
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    stored_for(&mut stage, ASK, FRESH, "blue");
+    assert!(answer(&mut stage, ASK).ends_with("blue"));
+    assert!(answer(&mut stage, &with_fields("X-Inside: 1")).ends_with("green"));
+    // What is changed through one of them may have changed in the other.
+    let (_, server) = ask(&mut stage, "PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    stage.says(server.expect("a server"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert!(ask(&mut stage, &with_fields("X-Inside: 1")).1.is_some(), "the other pool was changed, too");
+}
+
+#[test]
+fn what_rules_rewrite_is_stored_as_its_server_is_asked_for_it() {
+    let rule = api::HttpRequestRule { rewrite: rewritten_to("v2/a"), ..inside(vec![], None) };
+    let mut stage = Stage::new(&ruled(|_| {}, vec![rule]));
+    let asked = stored_for(&mut stage, &with_fields("X-Inside: 1"), FRESH, "of v2");
+    assert!(asked.starts_with("GET /v2/a HTTP/1.1\r\n"), "{asked}");
+    assert!(answer(&mut stage, &with_fields("X-Inside: 1")).ends_with("of v2"));
+    assert!(answer(&mut stage, &ASK.replace("/a", "/v2/a")).ends_with("of v2"), "the server's resource is the same");
+    stored_for(&mut stage, ASK, FRESH, "of a");
+    assert!(answer(&mut stage, &with_fields("X-Inside: 1")).ends_with("of v2"));
+}
+
+#[test]
+fn rewritten_path_is_not_stored_if_the_operator_excludes_the_one_that_clients_ask_for() {
+    let excludes = |cache: &mut api::Cache| cache.blocked_paths = policies::text(api::TextCriterion::BeginsWith, &["/a"]);
+    let rule = api::HttpRequestRule { rewrite: rewritten_to("v2/a"), ..inside(vec![], None) };
+    let mut stage = Stage::new(&ruled(excludes, vec![rule]));
+    stored_for(&mut stage, &with_fields("X-Inside: 1"), FRESH, "hello");
+    assert!(ask(&mut stage, &with_fields("X-Inside: 1")).1.is_some());
+}
+
+#[test]
+fn responses_vary_by_fields_that_rules_write() {
+    let role = policies::edit(api::EditKind::Replace, "X-Role", Some("staff"));
+    let mut stage = Stage::new(&ruled(|_| {}, vec![inside(vec![role], None)]));
+    let varying = format!("{FRESH}\r\nVary: X-Role");
+    stored_for(&mut stage, &with_fields("X-Inside: 1\r\nX-Role: guest"), &varying, "for staff");
+    assert!(answer(&mut stage, &with_fields("X-Inside: 1\r\nX-Role: other")).ends_with("for staff"));
+    assert!(answer(&mut stage, &with_fields("X-Role: staff")).ends_with("for staff"), "its server is told the same");
+    assert!(ask(&mut stage, &with_fields("X-Role: guest")).1.is_some());
+}
+
+#[test]
+fn request_whose_credentials_a_rule_removes_counts_as_one_with_them() {
+    let hidden = policies::edit(api::EditKind::Remove, "Authorization", None);
+    let mut stage = Stage::new(&ruled(|_| {}, vec![inside(vec![hidden], None)]));
+    let request = with_fields("X-Inside: 1\r\nAuthorization: Basic YTpi");
+    let asked = stored_for(&mut stage, &request, FRESH, "hello");
+    assert!(!asked.contains("Authorization"), "{asked}");
+    stored_for(&mut stage, &request, "Cache-Control: public, max-age=60", "of all");
+    assert!(answer(&mut stage, &request).ends_with("of all"));
+}
+
+/// Scripts run for what a client gets, whether a server or the store has it, and see no 304 that the cache asked for.
+#[test]
+fn scripts_for_responses_run_for_stored_ones() {
+    let source = "avi.http.add_header('X-Script', avi.http.status())";
+    let mut plan = scripted_with(caching(|_| {}), &[(api::ScriptEvent::HttpResp, source)]);
+    plan.virtual_services[0].http_policy_set_uuids.clear();
+    let mut stage = Stage::new(&plan);
+    stored(&mut stage, FRESH, "hello");
+    let text = answer(&mut stage, ASK);
+    assert!(text.contains("X-Cache: HIT") && text.matches("X-Script: 200\r\n").count() == 1, "{text}");
+    stage.tape.sleep(Duration::from_secs(61));
+    let (client, server) = ask(&mut stage, ASK);
+    let server = server.expect("it is stale");
+    stage.says(server, "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=60\r\n\r\n");
+    let text = stage.sent(client);
+    assert!(text.ends_with("hello") && text.matches("X-Script: 200\r\n").count() == 1, "{text}");
+    assert!(!text.contains("X-Script: 304"), "{text}");
+}
+
+#[test]
+fn script_for_responses_may_answer_in_place_of_a_stored_one() {
+    let source = "if avi.http.get_header('X-Cache', avi.HTTP_RESPONSE) then avi.http.close_conn() end";
+    let plan = scripted_with(caching(|_| {}), &[(api::ScriptEvent::HttpResp, source)]);
+    let mut stage = Stage::new(&plan);
+    stored(&mut stage, FRESH, "hello");
+    let (client, server) = ask(&mut stage, ASK);
+    assert!(server.is_none() && stage.sent(client).is_empty() && stage.closed(client).is_some());
 }
 
 /// Each would have waited for the one before it, a server's answer at a time.

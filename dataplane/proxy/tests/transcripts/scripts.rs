@@ -19,7 +19,11 @@ const FAILED: ScriptEvent = ScriptEvent::HttpRespFailed;
 
 /// A second pool is there: "pool-9" with the server 10.1.9.1.
 fn scripted(scripts: &[(ScriptEvent, &str)]) -> Plan {
-    let mut plan = with(plan(1), api::HttpPolicySet::default());
+    scripted_with(plan(1), scripts)
+}
+
+pub fn scripted_with(plan: Plan, scripts: &[(ScriptEvent, &str)]) -> Plan {
+    let mut plan = with(plan, api::HttpPolicySet::default());
     plan.virtual_services[0].http_policy_set_uuids.clear();
     let scripts = scripts.iter().enumerate().map(|(at, (event, source))| Script {
         event: (*event).into(),
