@@ -43,6 +43,10 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 				if isAsIn(base, tx.View(), assignmentKind, uuid) {
 					tx.Delete(assignmentKind, uuid)
 				}
+				_, there := tx.View().Get(timedKind, uuid)
+				if _, purged := tx.View().Get(purgeKind, uuid); purged && !there {
+					tx.Delete(purgeKind, uuid)
+				}
 			}
 			return nil
 		})

@@ -12,8 +12,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// objectOf says to which object a record with what was fetched about one belongs; empty: it is no such record.
+// objectOf says to which object a record with what was fetched about one belongs, or with what was purged of its cache;
+// empty: it is no such record.
 func objectOf(recordKind string) (kind string) {
+	if recordKind == purgeKind {
+		return timedKind
+	}
 	return cmp.Or(revocation.ObjectOf(recordKind), names.ObjectOf(recordKind))
 }
 

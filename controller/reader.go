@@ -83,6 +83,8 @@ func changeOf(view *store.View, change store.Change) model.Change {
 		of.Object = withFetched(view, record)
 		if record.Kind == timedKind {
 			of.Modified = record.Modified
+			purges, _ := view.Get(purgeKind, record.UUID)
+			of.Purges, _ = store.Read[model.Purges](purges)
 		}
 	}
 	return of

@@ -56,7 +56,7 @@ The engine group sets the least and the largest number of engines of its virtual
 
 // scaleCommands are what can be done with a virtual service beside what can be done with every object.
 func scaleCommands(kind *schema.Kind) []*cobra.Command {
-	commands := []*cobra.Command{enginesCommand(kind), rotateKeysCommand(kind)}
+	commands := []*cobra.Command{enginesCommand(kind), rotateKeysCommand(kind), purgeCommand(kind)}
 	for _, verb := range scaleVerbs {
 		commands = append(commands, verb.command(kind))
 	}
@@ -113,6 +113,49 @@ profile. Engines still accept tickets of the previous key. To replace every key,
 	return acting(command, kind, func(name string, _ client.Object) string {
 		return name + " makes session tickets by the next key, with all that have its SSL profile."
 	})
+}
+
+func purgeCommand(kind *schema.Kind) *cobra.Command {
+	var uris []string
+	var prefix bool
+	command := &cobra.Command{
+		Use: "purge NAME", Short: "Have no engine answer with what it has stored of it",
+		Long: `Have no engine answer with the responses that it has stored of a virtual service: with none at all, or with none for some URIs. URIs are
+those that servers are asked for, behind rules that rewrite them. An engine without its controller hears of it when it is connected again.`,
+		Example: `  weir vs purge shop
+  weir vs purge shop --uri shop.example.com/prices?all
+  weir vs purge shop --uri /img/ --prefix`,
+		Args: arguments("NAME"), ValidArgsFunction: completeNames(kind, 1),
+	}
+	command.Flags().StringArrayVar(&uris, "uri", nil,
+		"purge this host and path, with its query, or this path of any host")
+	command.Flags().BoolVar(&prefix, "prefix", false, "purge all paths that begin with those of the URIs")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		session, object, err := open(command.Context(), kind, args)
+		if err != nil {
+			return err
+		}
+		order := client.Object{}
+		if len(uris) > 0 {
+			order["uris"] = uris
+		}
+		if prefix {
+			order["prefix"] = true
+		}
+		var answer client.Object
+		if err := session.Post(command.Context(), fmt.Sprintf("%s/%v/purge", kind.Name, object["uuid"]), order,
+			&answer); err != nil {
+			return err
+		}
+		what := countOf(float64(len(uris)), "URI")
+		if answer["all"] == true {
+			what = "all responses"
+		}
+		fmt.Println(harmless(fmt.Sprintf("%v: %s purged; engines with the next Plan answer with none of them.",
+			object["name"], what)))
+		return nil
+	}
+	return command
 }
 
 func redistributeCommand(kind *schema.Kind) *cobra.Command {

@@ -15,7 +15,8 @@ import (
 type reading struct {
 	object   schema.Object
 	findings []Finding
-	closes   bool // see VirtualService.Closed
+	closes   bool    // see VirtualService.Closed
+	purges   *Purges // see Change
 }
 
 // is tells whether this is the reading of an object, by pointer. A deleted object is nil, and so is its reading.
@@ -100,10 +101,10 @@ func into[S, T any](tableOf func(*Keeper) *table[T], wrap func(*reading, *S) *T)
 // kind.
 func (k *Keeper) take(change Change) bool {
 	about, read := subject{change.Kind, change.UUID}, readers[change.Kind]
-	if read == nil || k.read[about].is(change.Object) {
+	if read == nil || k.read[about].is(change.Object) && k.read[about].purges.equal(change.Purges) {
 		return false
 	}
-	r := &reading{object: change.Object}
+	r := &reading{object: change.Object, purges: change.Purges}
 	if change.Modified != 0 && change.Object != nil {
 		r.object = maps.Clone(change.Object) // for a moment: there are many objects
 		r.object["_last_modified"] = strconv.FormatInt(change.Modified, 10)

@@ -28,6 +28,7 @@ type Change struct {
 	Kind, UUID string
 	Object     schema.Object // nobody changes it in place any more; nil: it was deleted
 	Modified   int64         // read as _last_modified, which Object need not have; 0: not told
+	Purges     *Purges       // of a virtual service; nil: none
 }
 
 // Keeper makes each model from the one before and from the changes since then. It reads the changed objects, and

@@ -49,6 +49,7 @@ type VirtualService struct {
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Content            *Content         // nil: the application profile does nothing to the content of responses
 	SSOPolicy          *SSOPolicy       // nil: requests need no token
+	Purges             *Purges          // nil: no stored response was purged
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 

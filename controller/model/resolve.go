@@ -248,6 +248,9 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
 	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
+	if read := k.read[subject{"virtualservice", vs.UUID}]; read != nil {
+		vs.Purges = read.purges
+	}
 	k.resolveContent(from, vs)
 	k.resolveParent(from, vs)
 	k.resolveClientCertificates(from, vs)

@@ -51,6 +51,14 @@ func cache(subject subject, vs *model.VirtualService, report *report) *dataplane
 		report.block(subject, ofCache, "has %d bytes with the groups that it names: give at most %d", size,
 			contentBytesMost)
 	}
+	if purges := vs.Purges; purges != nil {
+		to.PurgedAll = purges.All
+		for _, purge := range purges.URIs {
+			to.Purges = append(to.Purges, &dataplanev1.Purge{
+				Number: purge.Number, Host: purge.Host, Path: purge.Path, Prefix: purge.Prefix,
+			})
+		}
+	}
 	return to
 }
 

@@ -49,6 +49,9 @@ type Orders interface {
 	// Order writes an order into tx. It returns how many engines should serve from then on. Call tell after the commit:
 	// it adds the events.
 	Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
+	// Purge has engines answer no more with what they have stored of some URIs of a virtual service, or of all if there
+	// are none. It tells whether all is purged. Error: *place.Refusal.
+	Purge(tx *admit.Tx, virtualServiceUUID string, uris []string, prefix bool) (all bool, err error)
 	// RotateKeys turns the ring of session ticket keys. It returns the uuid of the SSL profile that the ring belongs
 	// to.
 	RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error)

@@ -207,6 +207,7 @@ var roleAsks = map[string]string{
 	"POST /api/virtualservice/x/switchover":     "VIRTUALSERVICE WRITE",
 	"POST /api/virtualservice/x/retryplacement": "VIRTUALSERVICE WRITE",
 	"POST /api/virtualservice/x/rotatekeys":     "VIRTUALSERVICE WRITE",
+	"POST /api/virtualservice/x/purge":          "VIRTUALSERVICE WRITE",
 	"GET /api/virtualservice/x/scaleoutstatus":  "VIRTUALSERVICE READ",
 	"GET /api/virtualservice/x/runtime":         "VIRTUALSERVICE READ",
 	"GET /api/virtualservice/x/runtime/detail":  "VIRTUALSERVICE READ",

@@ -60,6 +60,7 @@ var endpoints = map[string]endpoint{
 		methods{"POST": scale(place.DoSwitchover)}},
 	"api/virtualservice/*/retryplacement":   {tenants, actsOn("virtualservice"), methods{"POST": scale(place.DoRetry)}},
 	"api/virtualservice/*/rotatekeys":       {tenants, actsOn("virtualservice"), methods{"POST": rotateKeys}},
+	"api/virtualservice/*/purge":            {tenants, actsOn("virtualservice"), methods{"POST": purge}},
 	"api/virtualservice/*/scaleoutstatus":   {tenants, readsOf("virtualservice"), methods{"GET": scaleStatus}},
 	"api/actiongroupconfig/*/test":          {tenants, actsOn("actiongroupconfig"), methods{"POST": testReceiver}},
 	"api/webhook/*/test":                    {tenants, actsOn("webhook"), methods{"POST": testReceiver}},

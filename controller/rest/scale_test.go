@@ -20,6 +20,12 @@ import (
 type heard struct {
 	orders  []place.Order
 	profile string // whose keys are rotated; empty: of one that is not there
+	purged  []string
+}
+
+func (h *heard) Purge(_ *admit.Tx, _ string, uris []string, prefix bool) (bool, error) {
+	h.purged = append(h.purged, fmt.Sprint(uris, prefix))
+	return len(uris) == 0, nil
 }
 
 func (h *heard) Order(_ *admit.Tx, _ string, order place.Order) (engines int, tell func(), err error) {
@@ -74,6 +80,40 @@ func TestKeysAreRotatedWhereThereAreAny(t *testing.T) {
 	orders.orders = []place.Order{{}}
 	c.refused(http.StatusBadRequest, "ssl_profile_ref: web has no SSL profile", "POST", path, nil)
 	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/rotatekeys", nil)
+}
+
+func TestCacheIsPurgedAsAWholeOrByURI(t *testing.T) {
+	h := newHouse(t)
+	orders := &heard{}
+	h.api.orders = orders
+	c := h.login()
+	path := fmt.Sprintf("/api/virtualservice/%v/purge", c.virtualService("web", nil)["uuid"])
+	if answer := c.want(http.StatusOK, "POST", path, nil); answer["all"] != true {
+		t.Errorf("answered %v", answer)
+	}
+	answer := c.want(http.StatusOK, "POST", path, schema.Object{"uris": []any{"shop.test/a", "/b"}, "prefix": true})
+	if answer["all"] != false {
+		t.Errorf("answered %v", answer)
+	}
+	if got := fmt.Sprint(orders.purged); got != "[[] false [shop.test/a /b] true]" {
+		t.Errorf("purged %s", got)
+	}
+	many := make([]any, purgeURIsMost+1)
+	for i := range many {
+		many[i] = "/a"
+	}
+	for want, body := range map[string]schema.Object{
+		"unknown field":       {"uri": "/a"},
+		"uris: is empty":      {"uris": []any{}},
+		"uris: has more than": {"uris": many},
+		"prefix: needs uris":  {"prefix": true},
+	} {
+		c.refused(http.StatusBadRequest, want, "POST", path, body)
+	}
+	c.want(http.StatusNotFound, "POST", "/api/virtualservice/virtualservice-none/purge", nil)
+	if len(orders.purged) != 2 {
+		t.Errorf("purged %v", orders.purged)
+	}
 }
 
 func TestStatusOfScalingIsTheRuntimesAndNoMore(t *testing.T) {

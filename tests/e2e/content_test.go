@@ -235,4 +235,17 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 		}
 		return err
 	})
+	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", "web")
+	s.must(err)
+	s.must(s.controller.Session.Post(s.ctx, fmt.Sprintf("virtualservice/%v/purge", vs["uuid"]),
+		client.Object{"uris": []any{"shop.test/a"}}, &client.Object{}))
+	s.eventually("the purged response answers no more", func() error {
+		s.ask(false, "shop.test", "/a", "-i")
+		select {
+		case <-asked:
+			return nil
+		default:
+			return fmt.Errorf("no server is asked")
+		}
+	})
 }

@@ -740,7 +740,7 @@ pub struct CompressionFilter {
     pub devices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Stores responses, and answers requests with them (RFC 9111).
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Cache {
     /// of the content of one response
     #[prost(uint32, tag = "1")]
@@ -776,6 +776,28 @@ pub struct Cache {
     /// unset: none
     #[prost(message, optional, tag = "13")]
     pub blocked_paths: ::core::option::Option<TextMatch>,
+    /// the number of the purge since which nothing holds that was stored before it
+    #[prost(uint64, tag = "14")]
+    pub purged_all: u64,
+    /// of some resources, in the order of their numbers
+    #[prost(message, repeated, tag = "15")]
+    pub purges: ::prost::alloc::vec::Vec<Purge>,
+}
+/// Makes stored responses hold no more.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Purge {
+    /// rises from one purge of a virtual service to the next
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// in lower case; empty: every one
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    /// with the query
+    #[prost(string, tag = "3")]
+    pub path: ::prost::alloc::string::String,
+    /// all that begin so
+    #[prost(bool, tag = "4")]
+    pub prefix: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -5,6 +5,7 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, Hash, Hasher},
+    ops::Range,
     sync::LazyLock,
 };
 
@@ -23,6 +24,8 @@ const FORMS_MOST: usize = 8;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
     text: Box<[u8]>,
+    host: Range<usize>,
+    path: Range<usize>,
     hash: u64,
     resource: u64,
 }
@@ -44,7 +47,19 @@ impl Key {
         let resource = SECRET.hash_one(&text[..]);
         text.extend_from_slice(servers);
         let hash = if servers.is_empty() { resource } else { SECRET.hash_one(&text[..]) };
-        Self { text: text.into_boxed_slice(), hash, resource }
+        let host = at..at + host.len();
+        let path = host.end..host.end + path.len();
+        Self { text: text.into_boxed_slice(), host, path, hash, resource }
+    }
+
+    /// In lower case.
+    pub(crate) fn host(&self) -> &[u8] {
+        self.text.get(self.host.clone()).unwrap_or_default()
+    }
+
+    /// With the query.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.text.get(self.path.clone()).unwrap_or_default()
     }
 
     /// The memory of its text.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1;
-use weir_cache::{CacheProfile, Invalidations, Settings};
+use weir_cache::{CacheProfile, Invalidations, Purge, Purges, Settings};
 use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes};
 
 use crate::{
@@ -30,7 +30,8 @@ pub struct Cached {
     pub profile: CacheProfile,
     /// Of all workers.
     pub invalidations: Arc<Invalidations>,
-    /// Names the virtual service and these settings: what was stored under others is not found.
+    pub purges: Purges,
+    /// Names the virtual service, these settings and the last purge of all: what was stored under others is not found.
     pub tag: String,
 }
 
@@ -74,7 +75,8 @@ fn cached(
         return None;
     }
     let mut hasher = DefaultHasher::new();
-    format!("{from:?}").hash(&mut hasher);
+    let settings = v1::Cache { purges: Vec::new(), ..from.clone() };
+    format!("{settings:?}").hash(&mut hasher);
     let profile = CacheProfile::new(Settings {
         min_bytes: from.min_bytes.into(),
         max_bytes: from.max_bytes.into(),
@@ -91,7 +93,14 @@ fn cached(
         blocked_paths,
     });
     let tag = format!("{} {:x} ", service.uuid, hasher.finish());
-    Some(Cached { profile, invalidations: invalidations.clone(), tag })
+    let purge = |from: &v1::Purge| Purge {
+        number: from.number,
+        host: from.host.as_bytes().into(),
+        path: from.path.as_bytes().into(),
+        prefix: from.prefix,
+    };
+    let purges = Purges::new(from.purges.iter().map(purge).collect());
+    Some(Cached { profile, invalidations: invalidations.clone(), purges, tag })
 }
 
 fn compression(service: Subject<'_>, from: &v1::Compression, findings: &mut Findings) -> Option<Compression> {

@@ -16,6 +16,15 @@ use crate::{
     },
 };
 
+/// When the server of a response was asked, as changes of its resource and purges count: what comes later ends it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Since {
+    /// Those of the resource.
+    pub changes: u32,
+    /// The number of the last one.
+    pub purge: u64,
+}
+
 /// Content is kept in pieces of this length; the last one may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// What an object needs beside its head and its content.
@@ -34,8 +43,7 @@ pub(crate) struct Object {
     pub validators: Validators,
     /// The values of the request's fields that it varies by.
     pub selecting: Selecting,
-    /// What invalidations had been counted when its server was asked.
-    pub epoch: u32,
+    pub since: Since,
 }
 
 /// A response while it comes.
@@ -57,7 +65,7 @@ struct Begun {
     reason: Box<[u8]>,
     terms: Terms,
     selecting: Selecting,
-    epoch: u32,
+    since: Since,
 }
 
 /// All but fields that say something of one connection, one moment or a proxy (RFC 9111 §3.1).
@@ -83,7 +91,7 @@ impl Filling {
     /// `content_bytes` is how much is allowed: at least and at most.
     pub fn new(
         head: &ResponseHead<'_>,
-        (terms, epoch): (Terms, u32),
+        (terms, since): (Terms, Since),
         asked: &Asked,
         (least_bytes, most_bytes): (u64, u64),
         (date, lead, room): (&[u8], Option<Lead>, Room),
@@ -94,7 +102,7 @@ impl Filling {
             reason: head.reason.into(),
             terms,
             selecting: asked.selecting(&head.fields),
-            epoch,
+            since,
         };
         Self { begun, content: Vec::new(), bytes: 0, most_bytes, least_bytes, room, lead }
     }
@@ -145,7 +153,7 @@ impl Filling {
 impl Object {
     /// `None`: its head cannot be read again, which would be a defect.
     fn of(begun: Begun, pieces: Box<[Buf]>, length: u64) -> Option<Self> {
-        let Begun { status, lines, reason, terms, selecting, epoch } = begun;
+        let Begun { status, lines, reason, terms, selecting, since } = begun;
         let text =
             text_of((status, &reason), (&lines, |_| true), format!("Content-Length: {length}\r\n\r\n").as_bytes());
         let mut table = FieldTable::new();
@@ -153,7 +161,7 @@ impl Object {
             return None;
         };
         let (head, validators) = (StoredHead::of(&read.head), Validators::of(&read.head.fields));
-        Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, epoch })
+        Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, since })
     }
 
     /// The memory that it needs.
@@ -192,7 +200,7 @@ impl Object {
 
     /// The same object, as a 304 freshens it (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
     /// `date`: a line for a 304 without one.
-    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], epoch: u32) -> Option<Self> {
+    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], since: Since) -> Option<Self> {
         let said = lines_of(&head.fields, date);
         let name_in = |line: &[u8]| line.split(|&byte| byte == b':').next().unwrap_or_default().to_ascii_lowercase();
         let names: Vec<Vec<u8>> = said.split_inclusive(|&byte| byte == b'\n').map(name_in).collect();
@@ -211,7 +219,7 @@ impl Object {
             reason: self.reason.clone(),
             terms: self.terms,
             selecting: self.selecting.clone(),
-            epoch,
+            since,
         };
         Self::of(begun, self.pieces.iter().map(Buf::share).collect(), self.length)
     }

@@ -8,7 +8,7 @@ use crate::{
     buf::Buf,
     cache::{
         flight::{Landing, Lead},
-        object::Object,
+        object::{Object, Since},
     },
     io::{Io, Time},
 };
@@ -21,8 +21,7 @@ pub(crate) struct Caching {
     pub stage: Stage,
     /// When its server was asked.
     pub asked_at: Moment,
-    /// What invalidations of it had been counted then.
-    pub epoch: u32,
+    pub since: Since,
     /// Until when it waits for others at most, once it has begun to.
     pub waits_until: Option<Time>,
     /// What it waited for was stored.
@@ -79,7 +78,7 @@ impl Caching {
             what,
             stage: Stage::New,
             asked_at: Moment::default(),
-            epoch: 0,
+            since: Since::default(),
             waits_until: None,
             has_waited: false,
             lead: Cell::new(None),

@@ -12,7 +12,7 @@ use weir_snapshot::Cached;
 use crate::{
     cache::{
         flight::{Flight, Landed, Landing, Lead},
-        object::{Filling, Object},
+        object::{Filling, Object, Since},
         role::Caching,
         room::Room,
     },
@@ -48,8 +48,11 @@ impl Cache {
     }
 
     /// What is stored for a request, fresh or not.
-    pub fn find(&self, asked: &Asked, epoch: u32) -> Option<Rc<Object>> {
-        let wanted = |object: &Rc<Object>| object.epoch == epoch && asked.is_selected_by(&object.selecting);
+    pub fn find(&self, asked: &Asked, cached: &Cached, since: Since) -> Option<Rc<Object>> {
+        let wanted = |object: &Rc<Object>| {
+            let Since { changes, purge } = object.since;
+            changes == since.changes && asked.is_selected_by(&object.selecting) && !cached.purges.end(&asked.key, purge)
+        };
         self.store.borrow_mut().find(&asked.key, wanted).cloned()
     }
 
@@ -68,9 +71,9 @@ impl Cache {
         self.unstored.borrow_mut().remove(&asked.key);
         // The store has the key twice.
         let bytes = object.bytes() + 2 * asked.key.bytes();
-        let epoch = object.epoch;
+        let changes = object.since.changes;
         // Of all forms that the request selects, the latest is the one to use (RFC 9111 §4.1).
-        let replaces = |other: &Rc<Object>| asked.is_selected_by(&other.selecting) || other.epoch != epoch;
+        let replaces = |other: &Rc<Object>| asked.is_selected_by(&other.selecting) || other.since.changes != changes;
         self.store.borrow_mut().put(asked.key.clone(), object, bytes, replaces);
     }
 

@@ -8,7 +8,9 @@ use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
-use weir_snapshot::{Cached, Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
+use weir_snapshot::{
+    Cached, Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService,
+};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{

@@ -13,7 +13,7 @@ use crate::{
     buf::Buf,
     cache::{
         flight::Landing,
-        object::{Object, Serving},
+        object::{Object, Serving, Since},
         role::{Caching, Of, PATIENCE, Said, Stage, Stale, What, moment, steady_s},
         stored::Joined,
     },
@@ -83,8 +83,9 @@ impl Proxy {
             return Ok(Looked::Missed);
         };
         let now = moment(io);
-        (caching.asked_at, caching.epoch) = (now, cached.invalidations.of(&asked.key));
-        let found = core.cache.find(asked, caching.epoch);
+        caching.asked_at = now;
+        caching.since = Since { changes: cached.invalidations.of(&asked.key), purge: cached.purges.last() };
+        let found = core.cache.find(asked, cached, caching.since);
         if let Some(object) = found.as_ref().filter(|object| asked.fit(&object.terms, now.steady_s) == Fit::Answers) {
             let object = object.clone();
             caching.stage = Stage::Answered;

@@ -11,7 +11,7 @@ use weir_wire::{
 
 use crate::{
     cache::{
-        object::{Filling, Object},
+        object::{Filling, Object, Since},
         role::{Of, Said, Stage, What, moment},
         stored::Cache,
     },
@@ -61,7 +61,7 @@ pub(super) fn store<I: Io>(
     if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
         let stale = &stale.object;
         let of = match Validators::of(&head.fields).speak_of(&stale.validators) {
-            true => freshened(stale, (head, date), (cached, asked), times, caching.epoch),
+            true => freshened(stale, (head, date), (cached, asked), times, caching.since),
             false => None,
         };
         let of = of.map_or(Of::Another, |(object, is_kept)| Of::Stored { object: Rc::new(object), is_kept });
@@ -84,7 +84,7 @@ pub(super) fn store<I: Io>(
     }
     Stored::Fills(Box::new(Filling::new(
         head,
-        (terms, caching.epoch),
+        (terms, caching.since),
         asked,
         (least, most),
         (date, caching.lead.take(), cache.room()),
@@ -97,9 +97,9 @@ fn freshened(
     (head, date): (&ResponseHead<'_>, &[u8]),
     (cached, asked): (&Cached, &Asked),
     times: Times,
-    epoch: u32,
+    since: Since,
 ) -> Option<(Object, bool)> {
-    let mut updated = stale.freshened(head, date, epoch)?;
+    let mut updated = stale.freshened(head, date, since)?;
     let terms = Terms::of(&cached.profile, asked, &updated.whole(Method::Get).0, times);
     let once =
         Terms { fresh_s: 0, age_s: 0, came_s: times.came.steady_s, always_validates: true, must_revalidate: true };

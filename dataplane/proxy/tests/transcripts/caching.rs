@@ -390,10 +390,8 @@ fn responses_for_requests_that_rules_change_reach_no_other_client() {
 /// Requests with the field X-Inside are edited, and sent elsewhere.
 fn inside(edits: Vec<api::HeaderEdit>, action: Option<api::http_request_rule::Action>) -> api::HttpRequestRule {
     let value = policies::text(api::TextCriterion::BeginsWith, &["1"]);
-    let matched = api::HttpMatch {
-        fields: vec![api::FieldMatch { name: "X-Inside".into(), value }],
-        ..Default::default()
-    };
+    let matched =
+        api::HttpMatch { fields: vec![api::FieldMatch { name: "X-Inside".into(), value }], ..Default::default() };
     api::HttpRequestRule { rule: policies::rule("inside", matched), edits, action, ..Default::default() }
 }
 
@@ -402,11 +400,8 @@ fn ruled(cache: impl FnOnce(&mut api::Cache), rules: Vec<api::HttpRequestRule>) 
 }
 
 fn rewritten_to(path: &str) -> Option<api::HttpRewrite> {
-    let token = |text: &str| api::UriToken {
-        kind: api::UriTokenKind::Text.into(),
-        text: text.into(),
-        ..Default::default()
-    };
+    let token =
+        |text: &str| api::UriToken { kind: api::UriTokenKind::Text.into(), text: text.into(), ..Default::default() };
     Some(api::HttpRewrite { path: path.split('/').map(token).collect(), ..Default::default() })
 }
 
@@ -454,7 +449,8 @@ fn what_rules_rewrite_is_stored_as_its_server_is_asked_for_it() {
 
 #[test]
 fn rewritten_path_is_not_stored_if_the_operator_excludes_the_one_that_clients_ask_for() {
-    let excludes = |cache: &mut api::Cache| cache.blocked_paths = policies::text(api::TextCriterion::BeginsWith, &["/a"]);
+    let excludes =
+        |cache: &mut api::Cache| cache.blocked_paths = policies::text(api::TextCriterion::BeginsWith, &["/a"]);
     let rule = api::HttpRequestRule { rewrite: rewritten_to("v2/a"), ..inside(vec![], None) };
     let mut stage = Stage::new(&ruled(excludes, vec![rule]));
     stored_for(&mut stage, &with_fields("X-Inside: 1"), FRESH, "hello");
@@ -510,6 +506,43 @@ fn script_for_responses_may_answer_in_place_of_a_stored_one() {
     stored(&mut stage, FRESH, "hello");
     let (client, server) = ask(&mut stage, ASK);
     assert!(server.is_none() && stage.sent(client).is_empty() && stage.closed(client).is_some());
+}
+
+#[test]
+fn purged_responses_answer_no_more_and_others_do() {
+    let purged = |all, purges: &[(u64, &str)]| {
+        caching(|cache| {
+            cache.purged_all = all;
+            let purge = |(number, path): &(u64, &str)| api::Purge {
+                number: *number,
+                path: (*path).to_owned(),
+                ..Default::default()
+            };
+            cache.purges = purges.iter().map(purge).collect();
+        })
+    };
+    let other = ASK.replace("/a", "/b");
+    let mut stage = Stage::new(&purged(0, &[(1, "/a")]));
+    stored(&mut stage, FRESH, "hello");
+    stored_for(&mut stage, &other, FRESH, "other");
+    assert!(answer(&mut stage, ASK).ends_with("hello"), "it was purged before");
+    // What is on its way when it is purged is not stored either.
+    let on_its_way = ASK.replace("/a", "/c");
+    let (_, server) = ask(&mut stage, &on_its_way);
+    let late = server.expect("a server");
+    stage.replace(&purged(0, &[(1, "/a"), (2, "/a"), (3, "/c")]));
+    stage.says(late, ok(FRESH, "late"));
+    stage.gone(late, Gone::Reset);
+    for request in [ASK, &on_its_way] {
+        stored_for(&mut stage, request, FRESH, "fresh");
+        assert!(answer(&mut stage, request).ends_with("fresh"));
+    }
+    assert!(answer(&mut stage, &other).ends_with("other"));
+    stage.replace(&purged(4, &[]));
+    for request in [ASK, &other] {
+        let (_, server) = ask(&mut stage, request);
+        stage.gone(server.expect("all is purged"), Gone::Reset);
+    }
 }
 
 /// Each would have waited for the one before it, a server's answer at a time.

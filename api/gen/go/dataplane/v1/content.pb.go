@@ -335,6 +335,8 @@ type Cache struct {
 	Types                   []string               `protobuf:"bytes,11,rep,name=types,proto3" json:"types,omitempty"` // "text/css", "image/*"; none: all
 	BlockedTypes            []string               `protobuf:"bytes,12,rep,name=blocked_types,json=blockedTypes,proto3" json:"blocked_types,omitempty"`
 	BlockedPaths            *TextMatch             `protobuf:"bytes,13,opt,name=blocked_paths,json=blockedPaths,proto3" json:"blocked_paths,omitempty"` // unset: none
+	PurgedAll               uint64                 `protobuf:"varint,14,opt,name=purged_all,json=purgedAll,proto3" json:"purged_all,omitempty"`         // the number of the purge since which nothing holds that was stored before it
+	Purges                  []*Purge               `protobuf:"bytes,15,rep,name=purges,proto3" json:"purges,omitempty"`                                 // of some resources, in the order of their numbers
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -460,6 +462,89 @@ func (x *Cache) GetBlockedPaths() *TextMatch {
 	return nil
 }
 
+func (x *Cache) GetPurgedAll() uint64 {
+	if x != nil {
+		return x.PurgedAll
+	}
+	return 0
+}
+
+func (x *Cache) GetPurges() []*Purge {
+	if x != nil {
+		return x.Purges
+	}
+	return nil
+}
+
+// Makes stored responses hold no more.
+type Purge struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // rises from one purge of a virtual service to the next
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`      // in lower case; empty: every one
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`      // with the query
+	Prefix        bool                   `protobuf:"varint,4,opt,name=prefix,proto3" json:"prefix,omitempty"` // all that begin so
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Purge) Reset() {
+	*x = Purge{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Purge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Purge) ProtoMessage() {}
+
+func (x *Purge) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Purge.ProtoReflect.Descriptor instead.
+func (*Purge) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Purge) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Purge) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Purge) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Purge) GetPrefix() bool {
+	if x != nil {
+		return x.Prefix
+	}
+	return false
+}
+
 var File_dataplane_v1_content_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_content_proto_rawDesc = "" +
@@ -484,7 +569,7 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\asubnets\x18\x04 \x03(\tR\asubnets\x127\n" +
 	"\x06ranges\x18\x05 \x03(\v2\x1f.weir.dataplane.v1.AddressRangeR\x06ranges\x12)\n" +
 	"\x10compares_devices\x18\x06 \x01(\bR\x0fcomparesDevices\x12\x18\n" +
-	"\adevices\x18\a \x03(\tR\adevices\"\xea\x03\n" +
+	"\adevices\x18\a \x03(\tR\adevices\"\xbb\x04\n" +
 	"\x05Cache\x12\x1b\n" +
 	"\tmin_bytes\x18\x01 \x01(\rR\bminBytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\x12(\n" +
@@ -502,7 +587,15 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	" \x01(\bR\vxCacheField\x12\x14\n" +
 	"\x05types\x18\v \x03(\tR\x05types\x12#\n" +
 	"\rblocked_types\x18\f \x03(\tR\fblockedTypes\x12A\n" +
-	"\rblocked_paths\x18\r \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\fblockedPaths*n\n" +
+	"\rblocked_paths\x18\r \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\fblockedPaths\x12\x1d\n" +
+	"\n" +
+	"purged_all\x18\x0e \x01(\x04R\tpurgedAll\x120\n" +
+	"\x06purges\x18\x0f \x03(\v2\x18.weir.dataplane.v1.PurgeR\x06purges\"_\n" +
+	"\x05Purge\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x16\n" +
+	"\x06prefix\x18\x04 \x01(\bR\x06prefix*n\n" +
 	"\x10CompressionLevel\x12\x1a\n" +
 	"\x16COMPRESSION_LEVEL_NONE\x10\x00\x12\x1c\n" +
 	"\x18COMPRESSION_LEVEL_NORMAL\x10\x01\x12 \n" +
@@ -521,27 +614,29 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
 	(*Compression)(nil),       // 1: weir.dataplane.v1.Compression
 	(*RoundTripLevels)(nil),   // 2: weir.dataplane.v1.RoundTripLevels
 	(*CompressionFilter)(nil), // 3: weir.dataplane.v1.CompressionFilter
 	(*Cache)(nil),             // 4: weir.dataplane.v1.Cache
-	(*AddressRange)(nil),      // 5: weir.dataplane.v1.AddressRange
-	(*TextMatch)(nil),         // 6: weir.dataplane.v1.TextMatch
+	(*Purge)(nil),             // 5: weir.dataplane.v1.Purge
+	(*AddressRange)(nil),      // 6: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 7: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
 	2, // 0: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
 	3, // 1: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
 	0, // 2: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	5, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	6, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	7, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	5, // 5: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_content_proto_init() }
@@ -556,7 +651,7 @@ func file_dataplane_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
