@@ -57,6 +57,7 @@ var causeNames = [...]string{
 	"client_network_denied",
 	"client_network_rate",
 	"script_failed",
+	"server_withdrawn",
 	"internal",
 }
 

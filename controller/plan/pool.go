@@ -106,6 +106,8 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		InlineHealth:            from.InlineHealthMonitor,
 		RampMs:                  from.ConnectionRampMin * minuteMs,
 		Http2:                   http2ToServers(from),
+		DisableTimeoutMs:        grace(from.GracefulDisableMin, minuteMs),
+		DownTimeoutMs:           grace(from.GracefulDownS, 1000),
 	}
 	failAction(from.FailAction, compiled)
 	compiled.Reselect = reselect(subject, from, report)
@@ -117,6 +119,15 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 	}
 	persist(from, compiled, report)
 	return compiled
+}
+
+// grace is how long a server keeps what it has, in milliseconds; nil: until that ends.
+func grace(timeout int32, unitMs uint32) *uint32 {
+	if timeout < 0 {
+		return nil
+	}
+	timeoutMs := uint32(timeout) * unitMs
+	return &timeoutMs
 }
 
 // http2ToServers converts the settings for servers that speak HTTP/2. A pool without these settings has the defaults.

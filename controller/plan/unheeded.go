@@ -117,14 +117,8 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
-	{"graceful_hm_down_disable_timeout", func(p *model.Pool) bool {
-		return p.GracefulDownS != usualPool.GracefulDownS
-	}, "a server that goes down keeps its connections until they end: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
-	{"graceful_disable_timeout", func(p *model.Pool) bool {
-		return p.GracefulDisableMin != usualPool.GracefulDisableMin && p.GracefulDisableMin != -1
-	}, "a server that is disabled keeps its connections until they end: has no effect"},
 	{"server_disable_type", func(p *model.Pool) bool {
 		return p.ServerDisableType == keepsPersistent && !bindsClients(p)
 	}, "needs persistence by cookie or header field: has no effect"},

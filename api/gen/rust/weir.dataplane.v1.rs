@@ -929,6 +929,31 @@ pub struct Standing {
     #[prost(uint32, tag = "660")]
     pub share_percent: u32,
 }
+/// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+/// carries requests of many clients at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Http2ToServers {
+    /// that a server may send at once; 0: no limit
+    #[prost(uint32, tag = "1")]
+    pub max_control_frames: u32,
+    /// of one field of a response, name and value; 0: only the profile limits it
+    #[prost(uint32, tag = "2")]
+    pub max_field_bytes: u32,
+}
+/// A client returns to the server of its last response: a cookie holds that server's token.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CookiePersistence {
+    #[prost(string, tag = "1")]
+    pub cookie_name: ::prost::alloc::string::String,
+    /// set it with every response, not only when it changes
+    #[prost(bool, tag = "2")]
+    pub always: bool,
+    #[prost(bool, tag = "3")]
+    pub http_only: bool,
+    /// 0: until the client's session ends
+    #[prost(uint32, tag = "4")]
+    pub max_age_s: u32,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Eligibility {
@@ -2090,6 +2115,12 @@ pub struct Pool {
     /// clients that are bound to a disabled server still get it
     #[prost(bool, tag = "666")]
     pub keeps_disabled: bool,
+    /// a server that is disabled or removed loses its work then; unset: never
+    #[prost(uint32, optional, tag = "670")]
+    pub disable_timeout_ms: ::core::option::Option<u32>,
+    /// so does a server that goes down; unset: never
+    #[prost(uint32, optional, tag = "671")]
+    pub down_timeout_ms: ::core::option::Option<u32>,
     /// for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
     #[prost(bool, tag = "662")]
     pub hash_addresses: bool,
@@ -2117,31 +2148,6 @@ pub struct StatusRange {
     pub first: u32,
     #[prost(uint32, tag = "2")]
     pub last: u32,
-}
-/// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
-/// carries requests of many clients at once.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Http2ToServers {
-    /// that a server may send at once; 0: no limit
-    #[prost(uint32, tag = "1")]
-    pub max_control_frames: u32,
-    /// of one field of a response, name and value; 0: only the profile limits it
-    #[prost(uint32, tag = "2")]
-    pub max_field_bytes: u32,
-}
-/// A client returns to the server of its last response: a cookie holds that server's token.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct CookiePersistence {
-    #[prost(string, tag = "1")]
-    pub cookie_name: ::prost::alloc::string::String,
-    /// set it with every response, not only when it changes
-    #[prost(bool, tag = "2")]
-    pub always: bool,
-    #[prost(bool, tag = "3")]
-    pub http_only: bool,
-    /// 0: until the client's session ends
-    #[prost(uint32, tag = "4")]
-    pub max_age_s: u32,
 }
 /// TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
 /// else the hostname of the server.

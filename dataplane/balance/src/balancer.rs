@@ -95,7 +95,7 @@ pub struct PoolSpec {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ties {
     pub when_down: WhenDown,
-    /// A disabled server still gets them.
+    /// A disabled server still gets them, until it has [left](Balancer::leave).
     pub keeps_disabled: bool,
 }
 
@@ -172,6 +172,8 @@ pub struct Balancer {
 struct Server {
     spec: ServerSpec,
     up: bool,
+    /// Disabled for so long that requests bound to it go elsewhere.
+    has_left: bool,
     connections: u32,
     /// The server's next turn. Each turn comes a share of [`STRIDE`] after the one before (stride scheduling,
     /// Waldspurger and Weihl 1995).
@@ -250,6 +252,7 @@ impl Balancer {
                 Server {
                     spec: server.clone(),
                     up: !spec.monitored || before.as_ref().is_some_and(|before| before.up),
+                    has_left: !server.enabled && before.as_ref().is_some_and(|before| before.has_left),
                     connections: before.as_ref().map_or(0, |before| before.connections),
                     // In the middle of its share, so that one heavy server does not have all its turns first.
                     turn: before.as_ref().map_or(self.now + stride_of(server.ratio, 100) / 2, |before| before.turn),
@@ -325,7 +328,7 @@ impl Balancer {
         let takes = !server.is_full()
             && match (server.up, server.spec.enabled) {
                 (true, true) => self.needs_all || server.may_be_asked(now_ns),
-                (true, false) => self.ties.keeps_disabled,
+                (true, false) => self.ties.keeps_disabled && !server.has_left,
                 (false, true) if self.ties.when_down == WhenDown::Abort => return Bound::Nothing,
                 (false, true) => self.ties.when_down == WhenDown::Continue,
                 (false, false) => false,
@@ -381,6 +384,14 @@ impl Balancer {
     /// How many requests or connections a server has.
     pub fn connections(&self, id: u32) -> u32 {
         self.position(id).map_or(0, |position| self.servers[position].connections)
+    }
+
+    /// A server takes no requests that are bound to it either, as long as it is disabled.
+    pub fn leave(&mut self, id: u32) {
+        if let Some(position) = self.position(id) {
+            let server = &mut self.servers[position];
+            server.has_left = !server.spec.enabled;
+        }
     }
 
     /// The verdict of the health monitors; ignored in a pool without monitors. A server that comes up is not suspect.

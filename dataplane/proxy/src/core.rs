@@ -17,7 +17,7 @@ use crate::{
     client::span::Draws,
     exchange::table::ExchangeId,
     groups::Groups,
-    io::Conn,
+    io::{Conn, Time},
     limits::{Limits, Room},
     pool::Pools,
     records::{Noted, Recorder},
@@ -83,7 +83,7 @@ impl Core {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let cache = Cache::new(limits.cache_bytes);
         let mut pools = Pools::default();
-        snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new()));
+        snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new(), Time::default()));
         pools.groups = Groups::of(&snapshot);
         let mut records = Recorder::default();
         records.begin(&snapshot);

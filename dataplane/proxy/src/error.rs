@@ -50,6 +50,8 @@ pub enum Error {
     /// The server breaks HTTP/2, or does not speak it.
     ServerProtocol,
     ResponseTimeout,
+    /// The server is to keep no work any more.
+    ServerWithdrawn,
     Response(weir_wire::Error),
     NoPool,
     /// The servers of a gRPC call speak HTTP/1.1.

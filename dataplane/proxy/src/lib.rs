@@ -41,6 +41,7 @@ mod groups;
 mod head;
 mod introduction;
 pub mod io;
+mod leavers;
 mod limits;
 mod members;
 mod page;

@@ -14,6 +14,7 @@ use crate::{
     error::Error,
     groups::Groups,
     io::{Conn, Time},
+    leavers::{Leaver, Leavers},
     limits::Limits,
 };
 
@@ -22,6 +23,7 @@ pub(crate) struct Pools {
     /// Indexed by the dense id of the snapshot.
     pub(crate) rows: Vec<Option<Row>>,
     pub(crate) groups: Groups,
+    pub(crate) leavers: Leavers,
     /// The version of the row that was made or changed last.
     version: u32,
     /// Whether a connection to any server has ever failed.
@@ -94,24 +96,27 @@ pub(crate) struct Place {
 impl Pools {
     /// Applies a new snapshot. Returns the connections of servers that were removed or disabled: idle
     /// ones, and those that carry streams.
-    pub fn follow(&mut self, difference: &Difference) -> Vec<Conn> {
+    pub fn follow(&mut self, difference: &Difference, now: Time) -> Vec<Conn> {
         let mut orphans = Vec::new();
         for gone in &difference.pools_gone {
             let row = self.rows.get_mut(gone.id as usize).and_then(Option::take);
             orphans.extend(row.into_iter().flat_map(Row::into_connections));
         }
-        difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans));
+        difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans, now));
         self.groups.follow(difference);
         orphans
     }
 
     /// Adds or replaces a pool.
-    pub fn bring(&mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>) {
+    pub fn bring(&mut self, pool: &Arc<Pool>, orphans: &mut Vec<Conn>, now: Time) {
         let id = pool.id as usize;
         if self.rows.len() <= id {
             self.rows.resize_with(id + 1, || None);
         }
         self.version = self.version.wrapping_add(1);
+        let before = self.rows[id].as_ref().filter(|row| row.pool.uuid == pool.uuid);
+        let has_work = |server| before.is_some_and(|row| row.balancer.connections(server) > 0);
+        self.leavers.follow(before.map(|row| row.pool.as_ref()), pool, has_work, now);
         self.rows[id] = Some(match self.rows[id].take() {
             Some(row) if row.pool.uuid == pool.uuid => row.reconcile(pool, self.version, orphans),
             other => {
@@ -333,12 +338,27 @@ impl Pools {
 
     /// Applies a verdict of the health monitors. Returns the idle connections of a server that went down, and those
     /// that carry streams.
-    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
-        let Some(row) = self.row(pool.id) else { return Vec::new() };
+    pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool, now: Time) -> Vec<Conn> {
+        let Self { rows, leavers, .. } = self;
+        let row = rows.get_mut(pool.id as usize).and_then(Option::as_mut);
+        let Some(row) = row else { return Vec::new() };
         let Some(position) = row.pool.position(server_name) else { return Vec::new() };
         let server = row.pool.servers[position].id;
         row.balancer.set_up(server, up);
-        if row.balancer.is_up(server) { Vec::new() } else { row.take_from(position) }
+        let is_up = row.balancer.is_up(server);
+        leavers.judged(&row.pool, position, is_up, now);
+        if is_up { Vec::new() } else { row.take_from(position) }
+    }
+
+    /// Takes the servers that lose what they have now.
+    pub fn take_leavers(&mut self, now: Time) -> Vec<Leaver> {
+        let leavers = self.leavers.take(now);
+        for leaver in &leavers {
+            if let Some(row) = self.row(leaver.pool) {
+                row.balancer.leave(leaver.server);
+            }
+        }
+        leavers
     }
 
     /// Dense ids of all servers that are up.

@@ -93,7 +93,7 @@ impl Proxy {
         let recycled = &difference.recycled;
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
         recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
-        for orphan in self.core.pools.follow(difference) {
+        for orphan in self.core.pools.follow(difference, io.now()) {
             self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
@@ -141,7 +141,7 @@ impl Proxy {
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
         self.sessions.changes = self.sessions.changes.wrapping_add(1);
-        for unused in self.core.pools.set_up(&pool, server_name, up) {
+        for unused in self.core.pools.set_up(&pool, server_name, up, io.now()) {
             self.retire(io, unused);
         }
     }

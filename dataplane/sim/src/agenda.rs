@@ -38,6 +38,8 @@ pub enum Act {
     PeerReads(LinkId),
     /// A peer's own timer.
     PeerTimer(LinkId),
+    /// The proxy wants a batch.
+    Due,
     /// The world's doing: a client starts, the snapshot changes.
     World(u32),
 }

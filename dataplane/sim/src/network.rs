@@ -147,7 +147,7 @@ impl Network {
             Act::PeerReset(link) => return Some(self.peer_reset(link)),
             Act::PeerReads(link) => return Some(self.peer_reads(link)),
             Act::PeerTimer(link) if !self.links[link].peer_closed => return Some(Step::Peer(link, Wake::Timer)),
-            Act::PeerTimer(_) => {}
+            Act::PeerTimer(_) | Act::Due => {}
         }
         Some(Step::Engine)
     }
@@ -173,6 +173,11 @@ impl Network {
             leaks.push(format!("{} buffers are still in use", self.buffers.in_use()));
         }
         leaks
+    }
+
+    /// Whether the engine has the connection.
+    pub fn is_open(&self, link: LinkId) -> bool {
+        self.links[link].conn.is_some()
     }
 
     /// When the engine closed a connection; `None`: it has not, or the connection ended by itself.

@@ -141,6 +141,9 @@ impl Scenario {
         }
         let mut changes = changes(rng, calm, &plan, servers.len());
         group(rng.clone(), &mut plan, &mut changes);
+        if !calm {
+            withdraw(rng.clone(), &mut plan, &mut changes);
+        }
         let servers_wait = rng.chance(50);
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
         if calm && http2 && !crowd.is_empty() {
@@ -318,6 +321,25 @@ fn measure(mut rng: Rng, plan: &mut api::Plan) {
         plan.pools.iter_mut().for_each(|pool| (pool.algorithm, pool.slow_ms) = (algorithm.into(), slow_ms));
     }
     plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
+}
+
+/// Has Plans of some scenarios disable a server from some change on. Draws from `rng` disturb nothing else.
+fn withdraw(mut rng: Rng, plan: &mut api::Plan, changes: &mut [(Duration, Change)]) {
+    if !rng.chance(40) {
+        return;
+    }
+    let grace_ms = rng.pick(&[Some(0), Some(20), Some(2_000), None]);
+    let withdrawn = plan.pools[0].servers.first().map(|server| server.address.clone());
+    let from = rng.between(0, 2) as usize;
+    plan.pools.iter_mut().for_each(|pool| pool.disable_timeout_ms = grace_ms);
+    for (number, (_, change)) in changes.iter_mut().enumerate() {
+        let Change::Plan(plan) = change else { continue };
+        for pool in &mut plan.pools {
+            pool.disable_timeout_ms = grace_ms;
+            let servers = pool.servers.iter_mut().filter(|server| Some(&server.address) == withdrawn.as_ref());
+            servers.for_each(|server| server.enabled = number < from);
+        }
+    }
 }
 
 fn server_address(n: u64) -> SocketAddr {

@@ -1,7 +1,8 @@
 //! Runs one seed: the real proxy, the simulated network, and the peers of the scenario. Then it judges the result.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
+use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits, Proxy,
     io::{Event, Handler, Io, Time},
@@ -112,6 +113,12 @@ struct World {
     dials: Dials,
     /// The longest round trip to any server.
     rtt_max: Duration,
+    /// When the proxy last wanted to be called.
+    due: Option<Time>,
+    /// Disabled servers, and until when they may keep what they have.
+    withdrawn: HashMap<SocketAddr, Time>,
+    /// Connections to servers so far.
+    dialled: Vec<(LinkId, SocketAddr)>,
 }
 
 impl World {
@@ -161,6 +168,9 @@ impl World {
             rtt_max: Duration::ZERO,
             scenario,
             browsers,
+            due: None,
+            withdrawn: HashMap::new(),
+            dialled: Vec::new(),
         }
     }
 
@@ -172,13 +182,62 @@ impl World {
             let Some(next) = at_once.or(self.network.next_at()) else { return };
             let until = next + Duration::from_micros(self.rng.pick(&[0, 0, 20, 200]));
             self.gather(until, &mut batch);
-            if !batch.is_empty() || self.proxy.has_more_to_do() {
+            if !batch.is_empty() || self.proxy.has_more_to_do() || self.is_due() {
                 self.tell_batch(&batch);
                 self.proxy.handle(&mut self.network, &mut batch);
+                self.judge_withdrawn();
             }
             self.end_batch();
+            self.note_due();
         }
         self.ledger.violation("world", "does not come to an end");
+    }
+
+    fn is_due(&self) -> bool {
+        self.proxy.due().is_some_and(|due| due <= self.network.now())
+    }
+
+    /// Has the proxy called when it wants to be.
+    fn note_due(&mut self) {
+        let due = self.proxy.due();
+        if due != self.due
+            && let Some(due) = due
+        {
+            self.network.at(due.since(self.network.now()), Act::Due);
+        }
+        self.due = due;
+    }
+
+    /// Servers without grace left have no connection, except while something is encoded that they have sent before.
+    fn judge_withdrawn(&mut self) {
+        if self.proxy.has_more_to_do() {
+            return;
+        }
+        let now = self.network.now();
+        let over = self.withdrawn.iter().filter(|(_, at)| **at <= now).map(|(address, _)| *address);
+        for address in over.collect::<Vec<_>>() {
+            let left = self.dialled.iter().filter(|(link, to)| *to == address && self.network.is_open(*link)).count();
+            if left > 0 {
+                self.ledger.violation("world", format_args!("{left} connections are left to {address}"));
+            }
+        }
+    }
+
+    /// Notes which servers are disabled by a Plan, and until when they may keep what they have.
+    fn note_withdrawn(&mut self, plan: &api::Plan) {
+        let now = self.network.now();
+        for pool in &plan.pools {
+            for server in &pool.servers {
+                let address = SocketAddr::new(server.address.parse().expect("an address"), server.port as u16);
+                match pool.disable_timeout_ms {
+                    _ if server.enabled => drop(self.withdrawn.remove(&address)),
+                    None => {}
+                    Some(ms) => {
+                        self.withdrawn.entry(address).or_insert(now + Duration::from_millis(ms.into()));
+                    }
+                }
+            }
+        }
     }
 
     /// Lets everything happen that happens until then: one batch for the proxy.
@@ -232,6 +291,13 @@ impl World {
         let Some(server) = self.scenario.servers.iter().position(|server| server.address.ip() == address.ip()) else {
             return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
         };
+        self.dialled.push((link, address));
+        let named = self.scenario.plan.pools.iter().flat_map(|pool| &pool.servers);
+        let mut named =
+            named.filter(|server| (&server.address, server.port) == (&address.ip().to_string(), address.port().into()));
+        if named.any(|server| !server.enabled) {
+            self.ledger.violation("world", format_args!("{address} is disabled, and the proxy connects to it"));
+        }
         let plan = &self.scenario.servers[server];
         let now = weir_proxy::io::Io::now(&self.network);
         let outcome = plan.dial(&mut self.rng, now.since(Time::default()));
@@ -306,6 +372,7 @@ impl World {
                     Ok((snapshot, _)) => {
                         self.snapshot = Arc::new(snapshot);
                         self.proxy.replace(&mut self.network, self.snapshot.clone());
+                        self.note_withdrawn(&self.scenario.plan.clone());
                     }
                     Err(findings) => self.ledger.violation("world", format_args!("Plan refused: {findings:?}")),
                 }

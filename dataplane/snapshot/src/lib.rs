@@ -62,7 +62,7 @@ pub use gate::{Entry, Gate, Turned};
 pub use hosts::HostName;
 pub use identity::{CertificateMode, Identity};
 pub use policies::{Destination, ServicePolicies};
-pub use pool::{HashInput, Http2ToServers, Pool, PoolTimeouts, STREAMS_MAX, Server};
+pub use pool::{Grace, HashInput, Http2ToServers, Pool, PoolTimeouts, STREAMS_MAX, Server};
 pub use pool_group::PoolGroup;
 pub use pool_rules::{Aim, PoolRules};
 pub use reselect::Reselect;

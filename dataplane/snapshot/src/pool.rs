@@ -61,8 +61,18 @@ pub struct Pool {
     pub reselect: Option<Reselect>,
     /// `None`: servers speak HTTP/1.1.
     pub http2: Option<Http2ToServers>,
+    pub grace: Grace,
     /// Statuses that are no errors of its servers.
     pub not_errors: Statuses,
+}
+
+/// How long a server keeps what it has; `None`: until that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Grace {
+    /// After it was disabled or removed.
+    pub disabled: Option<Duration>,
+    /// After it went down.
+    pub down: Option<Duration>,
 }
 
 /// HTTP/2 to the servers of a pool: with TLS if the server chooses it, without TLS always.
@@ -216,6 +226,10 @@ impl PoolReader<'_> {
                 control_frames: http2.max_control_frames,
                 field_bytes: limit(http2.max_field_bytes).map(|bytes| bytes as usize),
             }),
+            grace: Grace {
+                disabled: source.disable_timeout_ms.map(|ms| Duration::from_millis(ms.into())),
+                down: source.down_timeout_ms.map(|ms| Duration::from_millis(ms.into())),
+            },
             not_errors,
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))

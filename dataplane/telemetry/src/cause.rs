@@ -117,6 +117,8 @@ causes! {
     ClientNetworkRate = "client_network_rate",
     /// A DataScript failed or took too long.
     ScriptFailed = "script_failed",
+    /// A server was disabled or removed, or went down, and the time that its pool gives for what it has is over.
+    ServerWithdrawn = "server_withdrawn",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -84,7 +84,7 @@ impl<D: Driver> Worker<D> {
         loop {
             let due = match self.proxy.has_more_to_do() {
                 true => Some(Duration::ZERO),
-                false => self.proxy.datagrams_due().map(|due| due.since(self.driver.now())),
+                false => self.proxy.due().map(|due| due.since(self.driver.now())),
             };
             let interrupted = self.driver.poll(due, &mut self.events)?;
             let ready = Instant::now();

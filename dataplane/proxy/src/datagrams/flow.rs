@@ -33,6 +33,12 @@ const UNBOUND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0
 impl Proxy {
     /// Handles the datagrams of one batch, in order of arrival, and leaves the list empty. Ends idle sessions.
     pub fn handle_datagrams<I: DatagramIo>(&mut self, io: &mut I, arrivals: &mut Vec<Arrival>) {
+        if self.core.pools.leavers.are_due(io.now()) {
+            self.end_leavers(io);
+        }
+        if !self.sessions.leaving.is_empty() {
+            self.end_leaving_sessions(io);
+        }
         for arrival in arrivals.drain(..) {
             match arrival {
                 Arrival::FromClient { listener, peer, datagram } => {
@@ -44,14 +50,9 @@ impl Proxy {
             }
         }
         let now = io.now();
-        if self.datagrams_due().is_some_and(|due| due <= now) {
+        if self.sessions.due().is_some_and(|due| due <= now) {
             self.sessions.expired(now).into_iter().for_each(|id| self.end_session(io, id));
         }
-    }
-
-    /// When [`handle_datagrams`](Self::handle_datagrams) has to be called even if there is none.
-    pub fn datagrams_due(&self) -> Option<Time> {
-        self.sessions.due()
     }
 
     /// Ends sessions soon: with their last answers, or after a second.
@@ -327,7 +328,7 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
     }
 
-    pub(super) fn end_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
+    pub(crate) fn end_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
         let Some(session) = self.sessions.remove(id) else { return };
         io.shut(session.socket);
         self.leave(session.place);

@@ -48,6 +48,8 @@ pub(crate) struct Sessions {
     idle_max: Option<Duration>,
     /// The number of changes after which a session may have to move.
     pub changes: u32,
+    /// They end before the next batch.
+    pub leaving: Vec<u32>,
 }
 
 struct Entry {
@@ -106,6 +108,7 @@ impl Sessions {
             due: None,
             idle_max: None,
             changes: 0,
+            leaving: Vec::new(),
         }
     }
 

@@ -14,6 +14,9 @@ impl Handler for Proxy {
         if self.has_more_to_do() {
             self.code_on(io);
         }
+        if self.core.pools.leavers.are_due(io.now()) {
+            self.end_leavers(io);
+        }
         for event in events.drain(..) {
             let conn = event.conn();
             if let Event::Accepted { listener, peer, .. } = event {

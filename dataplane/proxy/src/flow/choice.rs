@@ -208,8 +208,9 @@ impl Proxy {
     pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
         let refused = matches!(error, Error::ServerRefused | Error::ServerLeft);
-        let ended = matches!(error, Error::ServerClosed | Error::ServerReset | Error::StreamReset(_))
-            && server.connection.inbox.is_empty();
+        let ended =
+            matches!(error, Error::ServerClosed | Error::ServerReset | Error::StreamReset(_) | Error::ServerWithdrawn)
+                && server.connection.inbox.is_empty();
         if !ended && !refused || !exchange.begin_again(refused) {
             return false;
         }

@@ -15,6 +15,7 @@ mod excluded;
 mod fallback;
 mod frames_out;
 mod introduction;
+mod leaving;
 mod notes;
 mod records;
 mod request;

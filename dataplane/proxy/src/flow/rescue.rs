@@ -73,6 +73,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
         Error::ServerRefused | Error::ServerLeft => (503, Cause::ServerRefused),
+        Error::ServerWithdrawn => (503, Cause::ServerWithdrawn),
         Error::ServerProtocol => (502, Cause::ServerBadResponse),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
         Error::Response(

@@ -110,7 +110,7 @@ impl Stage {
     /// Lets time pass, with a batch at each moment that the proxy asks for.
     fn idle_for(&mut self, span: Duration) {
         let mut left = span;
-        while let Some(due) = self.proxy.datagrams_due() {
+        while let Some(due) = self.proxy.due() {
             let step = due.since(weir_proxy::io::Io::now(&self.tape)).max(Duration::from_millis(1));
             if step > left {
                 break;
@@ -188,7 +188,7 @@ fn session_ends_when_it_is_idle_and_not_before() {
     assert_eq!((stage.open_sessions(), stage.shut()), (1, vec![]), "the answer keeps it");
     stage.idle_for(Duration::from_millis(700));
     assert_eq!((stage.open_sessions(), stage.shut()), (0, vec![0]));
-    assert!(stage.proxy.is_idle() && stage.proxy.datagrams_due().is_none());
+    assert!(stage.proxy.is_idle() && stage.proxy.due().is_none());
     assert_eq!(stage.answers(0, 0), "", "an answer that comes too late");
     assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 1");
 }
@@ -282,6 +282,22 @@ fn disabled_server_keeps_its_sessions_and_gets_no_new_one() {
     for other in ["10.2.0.2:1", "10.2.0.3:1", "10.2.0.4:1"] {
         assert!(stage.asks(other, 0).contains("10.1.0.2"));
     }
+}
+
+#[test]
+fn disabled_server_loses_its_sessions_when_its_time_is_over() {
+    let mut plan = udp_plan(2, |udp| udp.idle_timeout_s = 1000);
+    plan.pools[0].disable_timeout_ms = Some(60_000);
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 0");
+    plan.revision += 1;
+    plan.pools[0].servers[0].enabled = false;
+    stage.replace(&plan);
+    stage.idle_for(Duration::from_secs(59));
+    assert_eq!((stage.asks(ONE, 1), stage.shut()), ("1 to 10.1.0.1 on 0".into(), vec![]));
+    stage.idle_for(Duration::from_secs(2));
+    assert_eq!((stage.shut(), stage.failures(Cause::ServerWithdrawn)), (vec![0], 1));
+    assert_eq!(stage.asks(ONE, 2), "2 to 10.1.0.2 on 1");
 }
 
 #[test]
@@ -436,7 +452,7 @@ fn established_sessions_outlast_a_flood_and_end_when_they_are_idle() {
     }
     assert_eq!(stage.failures(Cause::EngineSessions), 2_998);
     stage.idle_for(Duration::from_millis(10_600));
-    assert_eq!((stage.open_sessions(), stage.proxy.datagrams_due()), (0, None));
+    assert_eq!((stage.open_sessions(), stage.proxy.due()), (0, None));
 }
 
 #[test]
@@ -587,7 +603,7 @@ fn sessions_end_in_the_service_that_they_began_in_when_their_listener_changes_ha
     assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 4");
     stage.idle_for(Duration::from_millis(10_600));
     assert_eq!((stage.shut(), stage.open_sessions()), (vec![0, 1, 2, 3, 4], 0));
-    assert!(stage.proxy.is_idle() && stage.proxy.datagrams_due().is_none());
+    assert!(stage.proxy.is_idle() && stage.proxy.due().is_none());
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod http2;
 mod http2_attacks;
 mod http2_servers;
 mod introductions;
+mod leaving;
 mod limits;
 mod origin;
 mod pages;

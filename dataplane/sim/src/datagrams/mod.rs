@@ -160,7 +160,7 @@ impl World {
 
     fn run(&mut self) {
         // The proxy asks for a batch when sessions are idle; so the run ends with the last of them.
-        while let Some(acts) = self.ether.next(self.proxy.datagrams_due()) {
+        while let Some(acts) = self.ether.next(self.proxy.due()) {
             acts.into_iter().for_each(|act| self.act(act));
             let mut arrivals = std::mem::take(&mut self.ether.arrivals);
             self.proxy.handle_datagrams(&mut self.ether, &mut arrivals);

@@ -4383,6 +4383,8 @@ type Pool struct {
 	PersistenceHeader       string                 `protobuf:"bytes,664,opt,name=persistence_header,json=persistenceHeader,proto3" json:"persistence_header,omitempty"`             // a server is named by this header field instead of a cookie; empty: by none
 	WhenDown                WhenServerDown         `protobuf:"varint,665,opt,name=when_down,json=whenDown,proto3,enum=weir.dataplane.v1.WhenServerDown" json:"when_down,omitempty"` // the server that a client is bound to
 	KeepsDisabled           bool                   `protobuf:"varint,666,opt,name=keeps_disabled,json=keepsDisabled,proto3" json:"keeps_disabled,omitempty"`                        // clients that are bound to a disabled server still get it
+	DisableTimeoutMs        *uint32                `protobuf:"varint,670,opt,name=disable_timeout_ms,json=disableTimeoutMs,proto3,oneof" json:"disable_timeout_ms,omitempty"`       // a server that is disabled or removed loses its work then; unset: never
+	DownTimeoutMs           *uint32                `protobuf:"varint,671,opt,name=down_timeout_ms,json=downTimeoutMs,proto3,oneof" json:"down_timeout_ms,omitempty"`                // so does a server that goes down; unset: never
 	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"`                        // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
@@ -4614,6 +4616,20 @@ func (x *Pool) GetKeepsDisabled() bool {
 	return false
 }
 
+func (x *Pool) GetDisableTimeoutMs() uint32 {
+	if x != nil && x.DisableTimeoutMs != nil {
+		return *x.DisableTimeoutMs
+	}
+	return 0
+}
+
+func (x *Pool) GetDownTimeoutMs() uint32 {
+	if x != nil && x.DownTimeoutMs != nil {
+		return *x.DownTimeoutMs
+	}
+	return 0
+}
+
 func (x *Pool) GetHashAddresses() bool {
 	if x != nil {
 		return x.HashAddresses
@@ -4742,129 +4758,6 @@ func (x *StatusRange) GetLast() uint32 {
 	return 0
 }
 
-// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
-// carries requests of many clients at once.
-type Http2ToServers struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
-	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *Http2ToServers) Reset() {
-	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Http2ToServers) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Http2ToServers) ProtoMessage() {}
-
-func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
-func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *Http2ToServers) GetMaxControlFrames() uint32 {
-	if x != nil {
-		return x.MaxControlFrames
-	}
-	return 0
-}
-
-func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
-	if x != nil {
-		return x.MaxFieldBytes
-	}
-	return 0
-}
-
-// A client returns to the server of its last response: a cookie holds that server's token.
-type CookiePersistence struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	CookieName    string                 `protobuf:"bytes,1,opt,name=cookie_name,json=cookieName,proto3" json:"cookie_name,omitempty"`
-	Always        bool                   `protobuf:"varint,2,opt,name=always,proto3" json:"always,omitempty"` // set it with every response, not only when it changes
-	HttpOnly      bool                   `protobuf:"varint,3,opt,name=http_only,json=httpOnly,proto3" json:"http_only,omitempty"`
-	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"` // 0: until the client's session ends
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CookiePersistence) Reset() {
-	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CookiePersistence) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CookiePersistence) ProtoMessage() {}
-
-func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
-func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
-}
-
-func (x *CookiePersistence) GetCookieName() string {
-	if x != nil {
-		return x.CookieName
-	}
-	return ""
-}
-
-func (x *CookiePersistence) GetAlways() bool {
-	if x != nil {
-		return x.Always
-	}
-	return false
-}
-
-func (x *CookiePersistence) GetHttpOnly() bool {
-	if x != nil {
-		return x.HttpOnly
-	}
-	return false
-}
-
-func (x *CookiePersistence) GetMaxAgeS() uint32 {
-	if x != nil {
-		return x.MaxAgeS
-	}
-	return 0
-}
-
 // TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
 // else the hostname of the server.
 type ServerTls struct {
@@ -4882,7 +4775,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +4787,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +4800,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4977,7 +4870,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4989,7 +4882,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5002,7 +4895,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Server) GetId() string {
@@ -5095,7 +4988,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5000,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5013,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -5182,7 +5075,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5087,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5100,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -5235,7 +5128,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5247,7 +5140,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5260,7 +5153,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -5295,7 +5188,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5307,7 +5200,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5320,7 +5213,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5356,7 +5249,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5261,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5274,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5426,7 +5319,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5438,7 +5331,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5451,7 +5344,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5573,7 +5466,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5585,7 +5478,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5598,7 +5491,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5823,7 +5716,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5835,7 +5728,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5848,7 +5741,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5887,7 +5780,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5899,7 +5792,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +5805,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5973,7 +5866,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5985,7 +5878,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5998,7 +5891,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -6057,7 +5950,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6069,7 +5962,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6082,7 +5975,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -6116,7 +6009,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6128,7 +6021,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6141,7 +6034,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -6186,7 +6079,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6091,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6104,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6349,7 +6242,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6361,7 +6254,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6374,7 +6267,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6765,7 +6658,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\x82\v\n" +
+	"revocation\"\x8f\f\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6802,9 +6695,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"hashedBits\x88\x01\x01\x12.\n" +
 	"\x12persistence_header\x18\x98\x05 \x01(\tR\x11persistenceHeader\x12?\n" +
 	"\twhen_down\x18\x99\x05 \x01(\x0e2!.weir.dataplane.v1.WhenServerDownR\bwhenDown\x12&\n" +
-	"\x0ekeeps_disabled\x18\x9a\x05 \x01(\bR\rkeepsDisabled\x12&\n" +
+	"\x0ekeeps_disabled\x18\x9a\x05 \x01(\bR\rkeepsDisabled\x122\n" +
+	"\x12disable_timeout_ms\x18\x9e\x05 \x01(\rH\x01R\x10disableTimeoutMs\x88\x01\x01\x12,\n" +
+	"\x0fdown_timeout_ms\x18\x9f\x05 \x01(\rH\x02R\rdownTimeoutMs\x88\x01\x01\x12&\n" +
 	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddressesB\x0e\n" +
-	"\f_hashed_bits\"\xb0\x01\n" +
+	"\f_hashed_bitsB\x15\n" +
+	"\x13_disable_timeout_msB\x12\n" +
+	"\x10_down_timeout_ms\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6814,16 +6711,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10retry_timeout_ms\x18\x04 \x01(\rR\x0eretryTimeoutMs\"7\n" +
 	"\vStatusRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\rR\x04last\"f\n" +
-	"\x0eHttp2ToServers\x12,\n" +
-	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
-	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
-	"\x11CookiePersistence\x12\x1f\n" +
-	"\vcookie_name\x18\x01 \x01(\tR\n" +
-	"cookieName\x12\x16\n" +
-	"\x06always\x18\x02 \x01(\bR\x06always\x12\x1b\n" +
-	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
-	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\"\x8e\x02\n" +
+	"\x04last\x18\x02 \x01(\rR\x04last\"\x8e\x02\n" +
 	"\tServerTls\x127\n" +
 	"\aprofile\x18\x01 \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\aprofile\x12(\n" +
 	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12)\n" +
@@ -7055,7 +6943,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
@@ -7113,41 +7001,41 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
 	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
 	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 56: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 57: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 58: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 59: weir.dataplane.v1.Server
-	(*Records)(nil),                // 60: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 61: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 62: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 63: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 64: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 65: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 66: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 67: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 68: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 69: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 70: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 71: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 72: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 73: weir.dataplane.v1.WorkerCounters
-	(*Standing)(nil),               // 74: weir.dataplane.v1.Standing
-	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
-	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 82: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 83: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 84: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 85: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 86: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 87: weir.dataplane.v1.TextMatch
-	(*Compression)(nil),            // 88: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 89: weir.dataplane.v1.Cache
-	(*Revocation)(nil),             // 90: weir.dataplane.v1.Revocation
+	(*ServerTls)(nil),              // 56: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 57: weir.dataplane.v1.Server
+	(*Records)(nil),                // 58: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 59: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 60: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 61: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 62: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 63: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 64: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 65: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 66: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 67: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 68: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 69: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 70: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 71: weir.dataplane.v1.WorkerCounters
+	(*Standing)(nil),               // 72: weir.dataplane.v1.Standing
+	(ClientCertificateMode)(0),     // 73: weir.dataplane.v1.ClientCertificateMode
+	(*HttpPolicySet)(nil),          // 74: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 75: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 76: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 77: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 78: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 79: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 80: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 82: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 84: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 85: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 86: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 87: weir.dataplane.v1.Cache
+	(*Revocation)(nil),             // 88: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 89: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 90: weir.dataplane.v1.Http2ToServers
 	(*FailAnswer)(nil),             // 91: weir.dataplane.v1.FailAnswer
 	(WhenServerDown)(0),            // 92: weir.dataplane.v1.WhenServerDown
 }
@@ -7158,15 +7046,15 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	27,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	26,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
 	33,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	64,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	62,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
 	16,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
 	28,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
 	18,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
 	19,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	21,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	22,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	65,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	60,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	63,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	58,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
 	30,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
 	20,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
@@ -7178,8 +7066,8 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	12,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	13,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	74,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	72,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	73,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
 	31,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
 	35,  // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
@@ -7187,13 +7075,13 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	50,  // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
 	52,  // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	4,   // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	76,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	77,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	78,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	79,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	80,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	81,  // 40: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	82,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	74,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	75,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	76,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	77,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	78,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	79,  // 40: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	80,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
 	32,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
 	34,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
 	42,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
@@ -7206,64 +7094,64 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	5,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
 	40,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
 	36,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	83,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	84,  // 55: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	85,  // 56: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	85,  // 57: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 58: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	81,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	82,  // 55: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	83,  // 56: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	83,  // 57: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	84,  // 58: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
 	38,  // 59: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
 	39,  // 60: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
 	39,  // 61: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
 	55,  // 62: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
 	37,  // 63: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	87,  // 64: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	87,  // 65: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	85,  // 64: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	85,  // 65: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
 	41,  // 66: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	87,  // 67: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	85,  // 67: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
 	0,   // 68: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
 	9,   // 69: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
 	8,   // 70: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
 	44,  // 71: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	88,  // 72: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	89,  // 73: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	86,  // 72: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	87,  // 73: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
 	7,   // 74: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
 	10,  // 75: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
 	11,  // 76: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
 	49,  // 77: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	51,  // 78: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	90,  // 79: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	88,  // 79: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
 	12,  // 80: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	13,  // 81: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	59,  // 82: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	57,  // 82: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	14,  // 83: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	58,  // 84: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	57,  // 85: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	56,  // 86: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	56,  // 84: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	89,  // 85: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	90,  // 86: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
 	54,  // 87: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
 	55,  // 88: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
 	91,  // 89: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
 	92,  // 90: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
 	55,  // 91: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
 	48,  // 92: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	61,  // 93: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	62,  // 94: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	63,  // 95: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	66,  // 96: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	72,  // 97: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	73,  // 98: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	71,  // 99: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	70,  // 101: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	67,  // 102: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	68,  // 103: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	71,  // 104: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 105: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	70,  // 106: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	70,  // 107: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 108: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	70,  // 109: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	70,  // 110: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	70,  // 111: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	59,  // 93: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	60,  // 94: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	61,  // 95: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	64,  // 96: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	70,  // 97: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	71,  // 98: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	69,  // 99: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 100: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	68,  // 101: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	65,  // 102: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	66,  // 103: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 104: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 105: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 106: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 107: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 108: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 109: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 110: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 111: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
 	112, // [112:112] is the sub-list for method output_type
 	112, // [112:112] is the sub-list for method input_type
 	112, // [112:112] is the sub-list for extension type_name
@@ -7310,7 +7198,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   59,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
