@@ -67,7 +67,7 @@ func (w weir) createPolicies(ctx context.Context, rules []peers.Rule) error {
 }
 
 // levels are those whose answers are as short as those of nginx at its level 1.
-var levels = map[string]int{"gzip": 2, "br": 1}
+var levels = map[string]int{"gzip": 1, "br": 1}
 
 // createProfiles makes those that every object of the row refers to.
 func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certificate) error {

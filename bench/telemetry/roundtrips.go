@@ -77,7 +77,7 @@ func measureRoundTrips(ctx context.Context, r *run) (found findings.Finding, err
 			}
 		}
 		found.Note += fmt.Sprintf("means of %d requests a second. A process holds all packets between two namespaces, "+
-			"the ones of handshakes, too, and says how long it held them: the medians of both ways", delayedRate)
+			"the ones of handshakes, too, and says how long it held them: the means of both ways", delayedRate)
 		return nil
 	})
 	return found, err

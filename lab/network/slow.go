@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +18,6 @@ const slowDevice = "slow0"
 
 // slowWaiting is how many packets wait at once on one way of one round trip; one more is dropped.
 const slowWaiting = 4096
-
-// slowTimed is of how many packets on one way the times are kept: the first ones.
-const slowTimed = 1 << 20
 
 // SlowLink is a link between two namespaces that holds each packet for half of a round trip, the ones of handshakes and
 // those without data, too. This process passes the packets on, so that it takes no queueing discipline of the kernel.
@@ -37,8 +33,9 @@ type way struct {
 	hold    time.Duration
 	waiting chan packet
 
-	mu   sync.Mutex
-	held []time.Duration // of each packet
+	mu    sync.Mutex
+	held  time.Duration // by all packets together
+	count int
 }
 
 type packet struct {
@@ -176,22 +173,16 @@ func (w *way) pass(to int) {
 			continue // the other end has no room, and drops it
 		}
 		w.mu.Lock()
-		if len(w.held) < slowTimed {
-			w.held = append(w.held, time.Since(p.came))
-		}
+		w.held, w.count = w.held+time.Since(p.came), w.count+1
 		w.mu.Unlock()
 	}
 }
 
-// median is that of the times for which packets were held; 0: there were none.
-func (w *way) median() time.Duration {
+// mean is for how long a packet was held; 0: there were none.
+func (w *way) mean() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.held) == 0 {
-		return 0
-	}
-	slices.Sort(w.held)
-	return w.held[len(w.held)/2]
+	return w.held / time.Duration(max(w.count, 1))
 }
 
 // goFirst has the kernel run this goroutine before all else, if it lets it: what passes packets on is part of the link,
@@ -208,13 +199,13 @@ func goFirst() (end func()) {
 	}
 }
 
-// RoundTrip is how long packets to and from a far address were really held, by their medians; 0: there were none.
+// RoundTrip is how long packets to and from a far address were really held on average; 0: there were none.
 func (l *SlowLink) RoundTrip(far netip.Addr) time.Duration {
 	both := l.ways[far]
 	if both == nil {
 		return 0
 	}
-	return both[0].median() + both[1].median()
+	return both[0].mean() + both[1].mean()
 }
 
 // Close takes the link away. Packets that are still held are lost.

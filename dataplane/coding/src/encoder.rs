@@ -7,11 +7,14 @@ use crate::{
     plain::Plain,
     step::{Broken, Step, Until},
     sum::Sum,
+    whole::Whole,
     zstd::Zstd,
 };
 
 pub enum Encoder {
     Gzip(Gzip),
+    /// gzip, too.
+    Whole(Whole),
     Brotli(Box<Brotli>),
     Zstd(Zstd),
     /// It has given its memory to another response.
@@ -33,7 +36,7 @@ impl Encoder {
 
     pub fn coding(&self) -> Coding {
         match self {
-            Encoder::Gzip(_) => Coding::Gzip,
+            Encoder::Gzip(_) | Encoder::Whole(_) => Coding::Gzip,
             Encoder::Brotli(_) => Coding::Brotli,
             Encoder::Zstd(_) => Coding::Zstd,
             Encoder::Plain(plain) => plain.coding(),
@@ -44,7 +47,7 @@ impl Encoder {
     pub(crate) fn can_serve_again(&self) -> bool {
         match self {
             Encoder::Gzip(gzip) => gzip.is_over(),
-            Encoder::Brotli(_) | Encoder::Plain(_) => false,
+            Encoder::Whole(_) | Encoder::Brotli(_) | Encoder::Plain(_) => false,
             Encoder::Zstd(_) => true,
         }
     }
@@ -53,8 +56,8 @@ impl Encoder {
     pub(crate) fn begin_again(&mut self, level: u8) -> bool {
         match self {
             Encoder::Gzip(gzip) => gzip.begin_again(level),
-            // It cannot be reset.
-            Encoder::Brotli(_) | Encoder::Plain(_) => false,
+            // Brotli cannot be reset.
+            Encoder::Whole(_) | Encoder::Brotli(_) | Encoder::Plain(_) => false,
             Encoder::Zstd(zstd) => zstd.begin_again(level),
         }
     }
@@ -64,6 +67,7 @@ impl Encoder {
     pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Result<Step, Broken> {
         match self {
             Encoder::Gzip(gzip) => gzip.step(input, room, until),
+            Encoder::Whole(whole) => whole.step(input, room, until),
             Encoder::Brotli(brotli) => brotli.step(input, room, until),
             Encoder::Zstd(zstd) => zstd.step(input, room, until),
             Encoder::Plain(plain) => Ok(plain.step(input, room, until)),
@@ -72,7 +76,16 @@ impl Encoder {
 
     /// The memory that it needs, at most.
     pub(crate) fn bytes(&self) -> usize {
-        if let Encoder::Plain(_) = self { 0 } else { self.coding().encoder_bytes() }
+        match self {
+            Encoder::Plain(_) => 0,
+            Encoder::Whole(whole) => whole.bytes(),
+            Encoder::Gzip(_) | Encoder::Brotli(_) | Encoder::Zstd(_) => self.coding().encoder_bytes(),
+        }
+    }
+
+    /// Whether all that it has taken comes out of a flush.
+    pub(crate) fn can_rest(&self) -> bool {
+        !matches!(self, Encoder::Whole(_))
     }
 
     /// Goes on without an encoder, if all that it has taken has come out. `begins`: that is nothing.

@@ -15,6 +15,7 @@ mod pool;
 mod step;
 mod sum;
 mod tail;
+mod whole;
 mod zstd;
 
 pub use accept::{Codings, accepted};

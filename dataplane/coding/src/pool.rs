@@ -7,6 +7,7 @@ use crate::{
     coding::Coding,
     encoder::Encoder,
     step::{Broken, Step, Until},
+    whole::{self, Compressors, Whole},
 };
 
 /// The memory for all encoders of a worker.
@@ -25,6 +26,8 @@ impl Coding {
 
 /// Brotli leaves room for encoders that need less.
 const BROTLI_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
+/// Content that waits for its end leaves room for encoders that take it piece by piece: it has to wait for slow servers.
+const WHOLE_BYTES_MAX: usize = BYTES_MAX / 2;
 /// How long an encoder rests before another response may have its memory. A client that takes less than
 /// a share of a batch in this time is slow, or its server is.
 pub const PATIENCE: Duration = Duration::from_millis(100);
@@ -40,6 +43,9 @@ struct Shelf {
     /// Of those in use and of idle ones.
     bytes: usize,
     brotli_bytes: usize,
+    /// Of content that waits for its end, and of the compressors for it.
+    whole_bytes: usize,
+    compressors: Compressors,
 }
 
 struct Used {
@@ -60,12 +66,13 @@ pub struct Pooled {
 
 impl Pool {
     /// An encoder of the first of these codings that one can be had for. One that has rested for a while by `now` may lose its
-    /// memory to it. `None`: the memory is used up.
-    pub fn take(&self, codings: impl Into<Codings>, level: u8, now: Duration) -> Option<Pooled> {
+    /// memory to it. `length` is that of the content, if it is known. `None`: the memory is used up.
+    pub fn take(&self, codings: impl Into<Codings>, level: u8, length: Option<u64>, now: Duration) -> Option<Pooled> {
         let mut shelf = self.0.borrow_mut();
         let encoder = codings.into().iter().find_map(|coding| {
-            let idle = shelf.take_idle(coding, level);
-            idle.or_else(|| shelf.make(coding, level, now))
+            let length = length.filter(|_| coding == Coding::Gzip);
+            let whole = length.and_then(|length| shelf.make_whole(level, length));
+            whole.or_else(|| shelf.take_idle(coding, level)).or_else(|| shelf.make(coding, level, now))
         })?;
         let coding = encoder.coding();
         let used = Rc::new(RefCell::new(Used { encoder: Some(encoder), has_begun: false, rests_since: None }));
@@ -88,6 +95,18 @@ impl Shelf {
         }
         self.freed(&encoder);
         None
+    }
+
+    /// `None`: the content is too long, or there is no memory for it.
+    fn make_whole(&mut self, level: u8, length: u64) -> Option<Encoder> {
+        let length = usize::try_from(length).ok().filter(|length| *length <= whole::BYTES_MAX)?;
+        let bytes = length + self.compressors.lacks_bytes(level);
+        if self.whole_bytes + bytes > WHOLE_BYTES_MAX || self.bytes + bytes > BYTES_MAX {
+            return None;
+        }
+        self.compressors.prepare(level);
+        (self.bytes, self.whole_bytes) = (self.bytes + bytes, self.whole_bytes + bytes);
+        Some(Encoder::Whole(Whole::new(level, length, self.compressors.clone())))
     }
 
     fn make(&mut self, coding: Coding, level: u8, now: Duration) -> Option<Encoder> {
@@ -143,6 +162,9 @@ impl Shelf {
         if encoder.coding() == Coding::Brotli {
             self.brotli_bytes -= encoder.bytes();
         }
+        if let Encoder::Whole(_) = encoder {
+            self.whole_bytes -= encoder.bytes();
+        }
     }
 }
 
@@ -164,9 +186,10 @@ impl Pooled {
         Ok(step)
     }
 
-    /// All that it has taken has come out, by a flush, or it has taken nothing; and it may be long until more comes.
+    /// It was flushed, or it has taken nothing; and it may be long until more comes.
     pub fn rest(&mut self, now: Duration) {
-        self.used.borrow_mut().rests_since = Some(now);
+        let mut used = self.used.borrow_mut();
+        used.rests_since = used.encoder.as_ref().is_some_and(Encoder::can_rest).then_some(now);
     }
 }
 
@@ -184,15 +207,15 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_idle_encoders_make_room_for_others() {
         let pool = Pool::default();
-        let gzips: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Gzip, 1, Duration::ZERO)).collect();
+        let gzips: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Gzip, 1, None, Duration::ZERO)).collect();
         assert_eq!(gzips.len(), BYTES_MAX / Coding::Gzip.encoder_bytes());
-        assert!(pool.take(Coding::Zstd, 1, Duration::ZERO).is_none());
+        assert!(pool.take(Coding::Zstd, 1, None, Duration::ZERO).is_none());
         drop(gzips);
-        let zstds: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Zstd, 1, Duration::ZERO)).collect();
+        let zstds: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Zstd, 1, None, Duration::ZERO)).collect();
         drop(zstds);
         assert!(pool.bytes() > 0, "these serve again");
         assert!(pool.bytes() <= BYTES_MAX);
-        let brotlis: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Brotli, 1, Duration::ZERO)).collect();
+        let brotlis: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Brotli, 1, None, Duration::ZERO)).collect();
         assert_eq!(brotlis.len(), BROTLI_BYTES_MAX / Coding::Brotli.encoder_bytes());
         drop(brotlis);
         let shelf = pool.0.borrow();
@@ -204,7 +227,7 @@ mod tests {
     fn those_who_cannot_have_brotli_have_another_coding_that_they_take() {
         let pool = Pool::default();
         let codings = accepted([&b"br, gzip;q=0.5"[..]].into_iter());
-        let all: Vec<_> = std::iter::from_fn(|| pool.take(codings, 1, Duration::ZERO)).collect();
+        let all: Vec<_> = std::iter::from_fn(|| pool.take(codings, 1, None, Duration::ZERO)).collect();
         assert!(all[..6].iter().all(|encoder| encoder.coding() == Coding::Brotli));
         assert!(all.len() > 16 && all[6..].iter().all(|encoder| encoder.coding() == Coding::Gzip), "{}", all.len());
         assert!(pool.bytes() <= BYTES_MAX);
@@ -213,14 +236,15 @@ mod tests {
     #[test]
     fn encoders_that_rest_serve_others_and_busy_ones_stay() {
         let pool = Pool::default();
-        let mut all: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Brotli, 1, Duration::ZERO)).collect();
+        let mut all: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Brotli, 1, None, Duration::ZERO)).collect();
         let mut room = [0; 1000];
         for encoder in &mut all[1..] {
             encoder.step(b"content", &mut room, Until::Flush).unwrap();
             encoder.rest(Duration::from_secs(1));
         }
-        assert!(pool.take(Coding::Brotli, 1, Duration::from_secs(1)).is_none(), "they have just begun to rest");
-        let others: Vec<_> = std::iter::from_fn(|| pool.take(Coding::Brotli, 1, Duration::from_secs(2))).collect();
+        assert!(pool.take(Coding::Brotli, 1, None, Duration::from_secs(1)).is_none(), "they have just begun to rest");
+        let others: Vec<_> =
+            std::iter::from_fn(|| pool.take(Coding::Brotli, 1, None, Duration::from_secs(2))).collect();
         assert_eq!(others.len(), all.len() - 1);
         assert!(pool.bytes() <= BYTES_MAX);
         drop((all, others));

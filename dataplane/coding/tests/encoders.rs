@@ -30,7 +30,19 @@ fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
 /// Feeds pieces; `room` is that of each buffer of the output. `loses`: when its output is flushed for the first time, the
 /// encoder loses its memory to others.
 fn encode(pool: &Pool, (coding, level): (Coding, u8), pieces: &[(Vec<u8>, bool)], room: usize, loses: bool) -> Vec<u8> {
-    let mut encoder = pool.take(coding, level, Duration::ZERO).expect("a sound encoder");
+    encode_of_length(pool, (coding, level), None, pieces, room, loses)
+}
+
+/// The same; `length` is what the encoder hears of the length.
+fn encode_of_length(
+    pool: &Pool,
+    (coding, level): (Coding, u8),
+    length: Option<u64>,
+    pieces: &[(Vec<u8>, bool)],
+    room: usize,
+    loses: bool,
+) -> Vec<u8> {
+    let mut encoder = pool.take(coding, level, length, Duration::ZERO).expect("a sound encoder");
     let (mut coded, mut buffer) = (Vec::new(), vec![0; room]);
     let mut lost = !loses;
     let mut put = |mut piece: &[u8], until| {
@@ -78,6 +90,9 @@ proptest! {
                 let coded = encode(&pool, (coding, level), &pieces, room, loses);
                 let content: Vec<u8> = pieces.iter().flat_map(|(piece, _)| piece.iter().copied()).collect();
                 prop_assert!(decode(coding, &coded) == content, "{coding:?}");
+                let length = Some(content.len() as u64);
+                let coded = encode_of_length(&pool, (coding, level), length, &pieces, room, false);
+                prop_assert!(decode(coding, &coded) == content, "{coding:?} of known length");
             }
         }
     }
@@ -87,7 +102,7 @@ proptest! {
 fn what_was_flushed_can_be_decoded_so_far() {
     let pool = Pool::default();
     for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
-        let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("a sound encoder");
+        let mut encoder = pool.take(coding, 1, None, Duration::ZERO).expect("a sound encoder");
         let mut buffer = vec![0; 1024];
         let step = encoder.step(b"hello, hello, hello", &mut buffer, Until::Flush).expect("a sound encoder");
         assert!(step.is_done && step.read == 19 && step.written > 0, "{coding:?} {step:?}");
@@ -100,7 +115,7 @@ fn what_was_flushed_can_be_decoded_so_far() {
 fn encoder_loses_its_memory_before_it_has_begun() {
     for coding in Coding::ALL {
         let pool = Pool::default();
-        let mut first = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+        let mut first = pool.take(coding, 1, None, Duration::ZERO).expect("an encoder");
         lose(&pool, &mut first);
         // In pieces of odd lengths, and longer than a block.
         let content: Vec<u8> = (0..150_000_u32).map(|at| (at.wrapping_mul(at) >> 5) as u8).collect();
@@ -120,8 +135,8 @@ fn encoder_loses_its_memory_before_it_has_begun() {
 /// Has an encoder that rests lose its memory to others.
 fn lose(pool: &Pool, encoder: &mut Pooled) {
     encoder.rest(Duration::ZERO);
-    let others: Vec<_> = std::iter::from_fn(|| pool.take(encoder.coding(), 1, PATIENCE)).collect();
-    assert!(pool.take(encoder.coding(), 1, PATIENCE).is_none() && !others.is_empty());
+    let others: Vec<_> = std::iter::from_fn(|| pool.take(encoder.coding(), 1, None, PATIENCE)).collect();
+    assert!(pool.take(encoder.coding(), 1, None, PATIENCE).is_none() && !others.is_empty());
 }
 
 /// What comes of it in buffers of this room, of which the first may have less.
@@ -148,7 +163,7 @@ fn content_without_an_encoder_goes_on_in_any_room() {
         for (begun, first_room) in [true, false].into_iter().flat_map(|begun| (0..=16).map(move |room| (begun, room))) {
             for room in [first_room.max(1), 1000, 100_000] {
                 let pool = Pool::default();
-                let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+                let mut encoder = pool.take(coding, 1, None, Duration::ZERO).expect("an encoder");
                 let (mut coded, mut content) = (Vec::new(), Vec::new());
                 if begun {
                     content.extend_from_slice(b"begun");
@@ -172,7 +187,7 @@ fn content_without_an_encoder_goes_on_in_any_room() {
 fn encoder_that_was_given_nothing_loses_its_memory_and_the_body_still_has_its_head() {
     for (coding, until) in Coding::ALL.into_iter().flat_map(|coding| [(coding, Until::More), (coding, Until::Flush)]) {
         let pool = Pool::default();
-        let mut encoder = pool.take(coding, 1, Duration::ZERO).expect("an encoder");
+        let mut encoder = pool.take(coding, 1, None, Duration::ZERO).expect("an encoder");
         let mut coded = step_to_end(&mut encoder, b"", until, 1000, 1000);
         lose(&pool, &mut encoder);
         coded.extend(step_to_end(&mut encoder, b"content", Until::End, 1000, 1000));
@@ -187,7 +202,7 @@ fn stream_that_was_left_leaves_no_trace_in_the_next() {
     for coding in Coding::ALL {
         for level in 1..=9 {
             for _ in 0..3 {
-                let mut left = pool.take(coding, level, Duration::ZERO).expect("an encoder");
+                let mut left = pool.take(coding, level, None, Duration::ZERO).expect("an encoder");
                 let mut buffer = vec![0; 64];
                 left.step(&[7; 3000], &mut buffer, Until::More).expect("a sound encoder");
                 drop(left);
@@ -197,4 +212,41 @@ fn stream_that_was_left_leaves_no_trace_in_the_next() {
             }
         }
     }
+}
+
+#[test]
+fn short_content_of_known_length_waits_for_its_end_and_gets_shorter() {
+    let pool = Pool::default();
+    let content: Vec<u8> =
+        b"the quick brown fox jumps over the lazy dog. ".iter().cycle().take(60_000).copied().collect();
+    let mut room = vec![0; 100_000];
+    let mut whole = pool.take(Coding::Gzip, 1, Some(60_000), Duration::ZERO).expect("an encoder");
+    let first = whole.step(&content[..40_000], &mut room, Until::Flush).expect("a sound encoder");
+    assert_eq!((first.read, first.written, first.is_done), (40_000, 0, true));
+    let last = whole.step(&content[40_000..], &mut room, Until::End).expect("a sound encoder");
+    assert!(last.is_done && last.written < 1000 && decode(Coding::Gzip, &room[..last.written]) == content);
+    assert!(whole.step(b"more", &mut room, Until::End).is_err(), "more than was announced");
+}
+
+/// Slow servers keep encoders waiting: others still have theirs.
+#[test]
+fn content_that_waits_for_its_end_takes_half_of_the_memory_at_most() {
+    let pool = Pool::default();
+    let mut room = vec![0; 10_000];
+    let whole = |pooled: &mut Pooled, room: &mut [u8]| {
+        pooled.step(b"content", room, Until::Flush).expect("a sound encoder").written == 0
+    };
+    let mut waiting = Vec::new();
+    loop {
+        let mut next = pool.take(Coding::Gzip, 1, Some(64 << 10), Duration::ZERO).expect("an encoder");
+        if !whole(&mut next, &mut room) {
+            break;
+        }
+        waiting.push(next);
+    }
+    assert!((100..=128).contains(&waiting.len()), "{}", waiting.len());
+    drop(waiting);
+    assert!(whole(&mut pool.take(Coding::Gzip, 1, Some(10), Duration::ZERO).expect("an encoder"), &mut room));
+    let mut long = pool.take(Coding::Gzip, 1, Some((64 << 10) + 1), Duration::ZERO).expect("an encoder");
+    assert!(!whole(&mut long, &mut room), "it is encoded piece by piece");
 }

@@ -11,16 +11,22 @@ use crate::shared::Shared;
 /// The longest name of a host (RFC 1035 §2.3.4).
 const BYTES_MAX: usize = 253;
 
+/// Places for dots: more than a name of this length has, and a power of two.
+const DOTS: usize = 128;
+
 /// The name of a host as it is compared: in lower case, without a port and without the dot of the root.
 #[derive(Clone, Copy)]
 pub struct HostName {
     bytes: [u8; BYTES_MAX],
-    len: usize,
+    len: u8,
+    /// Where its dots are.
+    dots: [u8; DOTS],
+    dot_count: u8,
 }
 
 impl HostName {
     /// `host` is a server name of TLS, or what a request gives as its host, with or without a port. `None`: it is no
-    /// name but an address, or longer than a name may be.
+    /// name but an address, or longer than a name may be, or has more dots.
     pub fn of(host: &[u8]) -> Option<Self> {
         let end = memchr(b':', host).unwrap_or(host.len());
         let name = &host[..end];
@@ -28,10 +34,15 @@ impl HostName {
         if name.is_empty() || name.len() > BYTES_MAX || !name.is_ascii() || name[0] == b'[' {
             return None;
         }
-        let mut bytes = [0; BYTES_MAX];
+        let (mut bytes, mut dots, mut count) = ([0; BYTES_MAX], [0; DOTS], 0);
         bytes[..name.len()].copy_from_slice(name);
         bytes[..name.len()].make_ascii_lowercase();
-        Some(Self { bytes, len: name.len() })
+        // Without a branch, because nobody can foresee where the next dot is.
+        for (at, byte) in name.iter().enumerate() {
+            dots[count % DOTS] = at as u8;
+            count += usize::from(*byte == b'.');
+        }
+        (count < DOTS).then_some(Self { bytes, len: name.len() as u8, dots, dot_count: count as u8 })
     }
 
     pub fn as_str(&self) -> &str {
@@ -40,7 +51,11 @@ impl HostName {
     }
 
     fn text(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.bytes[..self.len.into()]
+    }
+
+    fn dots(&self) -> &[u8] {
+        &self.dots[..self.dot_count.into()]
     }
 }
 
@@ -188,29 +203,24 @@ impl<T: Clone> Hosts<T> {
 
     /// What a name leads to.
     pub fn find(&self, name: &HostName) -> Option<&T> {
-        let name = name.text();
-        let whole = self.names.get(name).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
+        let whole = self.names.get(name.text()).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
         whole.or_else(|| self.find_pattern(name))
     }
 
-    fn find_pattern(&self, name: &[u8]) -> Option<&T> {
-        let mut places = [0; BYTES_MAX];
-        let mut count = 0;
-        for (place, dot) in places.iter_mut().zip(memchr_iter(b'.', name)) {
-            (*place, count) = (dot as u8, count + 1);
-        }
-        let (dots, labels) = (places[..count].iter().map(|dot| usize::from(*dot)), 1 + count);
-        let mut endings = dots.clone().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
+    fn find_pattern(&self, name: &HostName) -> Option<&T> {
+        let (text, dots) = (name.text(), name.dots());
+        let labels = dots.len() + 1;
+        let mut endings = dots.iter().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
-            let named = self.names.get(&name[dot + 1..])?;
-            Some((name.len() - dot - 1, named.below.as_ref().or(named.from.as_ref())?))
+            let named = self.names.get(&text[usize::from(*dot) + 1..])?;
+            Some((*dot, named.below.as_ref().or(named.from.as_ref())?))
         });
         // Of two patterns the longer one.
-        let shortest = ending.map_or(0, |(len, _)| len + 1);
-        let mut beginnings = dots.rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
-        let beginning = beginnings.find_map(|(dot, behind)| {
-            let is_known = self.beginnings_with.has(labels - behind);
-            is_known.then(|| self.beginnings.get(&name[..dot])).flatten()
+        let shortest = ending.map_or(0, |(dot, _)| text.len() - usize::from(dot));
+        let mut beginnings = dots.iter().rev().zip(1..).filter(|(_, behind)| self.beginnings_with.has(labels - behind));
+        let beginning = beginnings.find_map(|(dot, _)| {
+            let dot = usize::from(*dot);
+            (dot >= shortest).then(|| self.beginnings.get(&text[..dot])).flatten()
         });
         beginning.or(ending.map(|(_, value)| value))
     }

@@ -9,28 +9,27 @@ use std::{
 };
 
 use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
 /// An insertion copies the list of branches, one branch, and one shard. The largest map (16,384 objects of one kind) has
 /// 64 entries per shard.
 const BRANCHES: usize = 16;
-const SHARDS: usize = BRANCHES * SHARDS_PER_BRANCH;
 const SHARDS_PER_BRANCH: usize = 16;
 
+/// Lists of branches and of shards have a fixed length, so that to look one up takes one step, and not two.
 pub(crate) struct Shared<K, V> {
-    /// Empty, or [`BRANCHES`] of them.
-    branches: Arc<Vec<Branch<K, V>>>,
+    /// `None`: no key was ever there.
+    branches: Option<Arc<[Branch<K, V>; BRANCHES]>>,
     len: usize,
 }
 
-/// Empty, or [`SHARDS_PER_BRANCH`] of them.
-type Branch<K, V> = Arc<Vec<Shard<K, V>>>;
+/// `None`: no key was ever in it.
+type Branch<K, V> = Option<Arc<[Shard<K, V>; SHARDS_PER_BRANCH]>>;
 
-/// Sorted by hash.
-type Shard<K, V> = Arc<Vec<Entry<K, V>>>;
+type Shard<K, V> = Arc<HashTable<Entry<K, V>>>;
 
 #[derive(Clone)]
 struct Entry<K, V> {
-    hash: u64,
     key: K,
     value: V,
 }
@@ -45,8 +44,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         K: Borrow<Q>,
     {
         let hash = hash(key);
-        let shard = self.shard(hash)?;
-        find(shard, hash, key).ok().map(|at| &shard[at].value)
+        let entry = self.shard(hash)?.find(hash, |entry| entry.key.borrow() == key);
+        entry.map(|entry| &entry.value)
     }
 
     pub fn contains<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> bool
@@ -60,30 +59,30 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = hash(&key);
         let shard = self.shard_mut(hash);
-        match find(shard, hash, &key) {
-            Ok(at) => Some(std::mem::replace(&mut shard[at].value, value)),
-            Err(at) => {
-                shard.insert(at, Entry { hash, key, value });
-                self.len += 1;
-                None
-            }
+        if let Some(entry) = shard.find_mut(hash, |entry| entry.key == key) {
+            return Some(std::mem::replace(&mut entry.value, value));
         }
+        shard.insert_unique(hash, Entry { key, value }, |entry| self::hash(&entry.key));
+        self.len += 1;
+        None
     }
 
     pub fn remove<Q: ?Sized + Eq + Hash>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
-        let hash = hash(key);
         // Look first, so that the removal of an unknown key copies nothing.
-        let at = find(self.shard(hash)?, hash, key).ok()?;
+        self.get(key)?;
+        let hash = hash(key);
+        let found = self.shard_mut(hash).find_entry(hash, |entry| entry.key.borrow() == key).ok()?;
+        let (Entry { value, .. }, _) = found.remove();
         self.len -= 1;
-        Some(self.shard_mut(hash).remove(at).value)
+        Some(value)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        let shards = self.branches.iter().flat_map(|branch| branch.iter());
-        shards.flat_map(|shard| shard.iter()).map(|entry| (&entry.key, &entry.value))
+        let branches = self.branches.iter().flat_map(|branches| branches.iter()).flatten();
+        branches.flat_map(|branch| branch.iter()).flat_map(|shard| shard.iter()).map(|entry| (&entry.key, &entry.value))
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &K> {
@@ -97,14 +96,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
     #[inline]
     fn shard(&self, hash: u64) -> Option<&Shard<K, V>> {
         let (branch, shard) = place_of(hash);
-        self.branches.get(branch)?.get(shard)
+        Some(&self.branches.as_ref()?[branch].as_ref()?[shard])
     }
 
     /// The shard of a hash, copied if another map shares it.
-    fn shard_mut(&mut self, hash: u64) -> &mut Vec<Entry<K, V>> {
+    fn shard_mut(&mut self, hash: u64) -> &mut HashTable<Entry<K, V>> {
         let (branch, shard) = place_of(hash);
-        let branch = &mut unshared(&mut self.branches, BRANCHES)[branch];
-        Arc::make_mut(&mut unshared(branch, SHARDS_PER_BRANCH)[shard])
+        let branch = &mut unshared(&mut self.branches)[branch];
+        Arc::make_mut(&mut unshared(branch)[shard])
     }
 }
 
@@ -112,52 +111,26 @@ fn hash(key: &(impl ?Sized + Hash)) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// The indices of the branch and of the shard in it: the highest bits of the hash.
+/// The indices of the branch and of the shard in it. A shard finds its entries by the other bits of the hash: the lowest
+/// and the highest.
 fn place_of(hash: u64) -> (usize, usize) {
-    let shard = (hash >> (u64::BITS - SHARDS.ilog2())) as usize;
-    (shard / SHARDS_PER_BRANCH, shard % SHARDS_PER_BRANCH)
+    ((hash >> 44) as usize % BRANCHES, (hash >> 48) as usize % SHARDS_PER_BRANCH)
 }
 
-/// The items of a list, copied if another map shares them. An empty list gets as many as it has when it is not.
-fn unshared<T: Clone + Default>(list: &mut Arc<Vec<T>>, len: usize) -> &mut Vec<T> {
-    let list = Arc::make_mut(list);
-    if list.is_empty() {
-        list.resize_with(len, T::default);
-    }
-    list
-}
-
-/// The index of a key; `Err`: where to insert it.
-fn find<K: Borrow<Q>, V, Q: ?Sized + Eq>(shard: &[Entry<K, V>], hash: u64, key: &Q) -> Result<usize, usize> {
-    let first = first_from(shard, hash);
-    let alike = shard[first..].iter().take_while(|entry| entry.hash == hash);
-    alike.enumerate().find(|(_, entry)| entry.key.borrow() == key).map(|(at, _)| first + at).ok_or(first)
-}
-
-/// The index of the first entry whose hash is not smaller. Hashes spread evenly, so it lies near the place that the hash
-/// has among all that a shard can have.
-#[inline]
-fn first_from<K, V>(shard: &[Entry<K, V>], hash: u64) -> usize {
-    let place = u128::from(hash << SHARDS.ilog2()) * shard.len() as u128;
-    let mut at = (place >> u64::BITS) as usize;
-    while at > 0 && shard[at - 1].hash >= hash {
-        at -= 1;
-    }
-    while at < shard.len() && shard[at].hash < hash {
-        at += 1;
-    }
-    at
+/// The items of a list, copied if another map shares them.
+fn unshared<T: Clone + Default, const N: usize>(list: &mut Option<Arc<[T; N]>>) -> &mut [T; N] {
+    Arc::make_mut(list.get_or_insert_with(|| Arc::new(std::array::from_fn(|_| T::default()))))
 }
 
 impl<K, V> Clone for Shared<K, V> {
     fn clone(&self) -> Self {
-        Self { branches: Arc::clone(&self.branches), len: self.len }
+        Self { branches: self.branches.clone(), len: self.len }
     }
 }
 
 impl<K, V> Default for Shared<K, V> {
     fn default() -> Self {
-        Self { branches: Arc::default(), len: 0 }
+        Self { branches: None, len: 0 }
     }
 }
 
@@ -208,11 +181,13 @@ mod tests {
         other.remove(&6);
         assert_eq!((one.get(&5), one.get(&6), one.len()), (Some(&5), Some(&6), 1000));
         assert_eq!((other.get(&5), other.get(&6), other.len()), (Some(&0), None, 999));
-        let shards = |of: &Shared<_, _>| of.branches.iter().flat_map(|branch| branch.to_vec()).collect::<Vec<_>>();
+        let branches =
+            |of: &Shared<_, _>| of.branches.as_deref().expect("branches").clone().map(|branch| branch.expect("shards"));
+        let shards = |of: &Shared<_, _>| branches(of).iter().flat_map(|branch| branch.to_vec()).collect::<Vec<_>>();
         let [mine, others] = [&one, &other].map(shards);
         assert!(mine.iter().zip(&others).filter(|(mine, others)| !Arc::ptr_eq(mine, others)).count() <= 2);
-        let branches = one.branches.iter().zip(other.branches.iter());
-        assert!(branches.filter(|(mine, others)| !Arc::ptr_eq(mine, others)).count() <= 2);
+        let [mine, others] = [&one, &other].map(branches);
+        assert!(mine.iter().zip(&others).filter(|(mine, others)| !Arc::ptr_eq(mine, others)).count() <= 2);
     }
 
     #[test]

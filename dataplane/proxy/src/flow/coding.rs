@@ -2,7 +2,7 @@
 
 use weir_coding::{Compression, Form, Outcome, Verdict};
 use weir_policy::HttpProfile;
-use weir_wire::http1::Response;
+use weir_wire::http1::{Framing, Response};
 
 use crate::{
     client::Client,
@@ -204,9 +204,10 @@ fn encoder<I: Io>(
     if !Compression::has_content(&received.head, exchange.method) {
         return None;
     }
+    let length = if let Framing::Length(length) = received.framing { Some(length) } else { None };
     let encoder = compression
         .level(compressing.wanted, || io.round_trip(conn_of(exchange, client)))
-        .and_then(|(codings, level)| coders.take(codings, level, since_start(io)).ok_or(Outcome::Possible));
+        .and_then(|(codings, level)| coders.take(codings, level, length, since_start(io)).ok_or(Outcome::Possible));
     compressing.outcome.set(Some(encoder.as_ref().map_or_else(|outcome| *outcome, |_| Outcome::Compressed)));
     encoder.ok()
 }

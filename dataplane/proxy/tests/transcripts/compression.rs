@@ -13,6 +13,8 @@ use crate::{
     tape::{Stage, plan},
 };
 
+/// Longer than a body that is encoded at once.
+const LONG: usize = 100_000;
 const ASK: &str = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
 
 fn compressing(change: impl FnOnce(&mut api::Compression)) -> api::Plan {
@@ -60,7 +62,10 @@ struct Answer {
 }
 
 fn read(stage: &mut Stage, client: Conn, chunked: bool) -> Answer {
-    let sent = stage.sent_bytes(client);
+    answer(&stage.sent_bytes(client), chunked)
+}
+
+fn answer(sent: &[u8], chunked: bool) -> Answer {
     let end = sent.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
     let (mut body, mut coded, mut last) = (&sent[end..], Vec::new(), !chunked);
     while chunked && !body.is_empty() {
@@ -125,12 +130,25 @@ fn server_may_hear_what_the_client_accepts() {
 fn what_has_come_goes_on_while_the_server_pauses() {
     let mut stage = Stage::new(&compressing(|_| {}));
     let (client, server) = asked(&mut stage, ASK);
-    stage.says(server, format!("{}{}", ok(2000, ""), page(1000)));
+    stage.says(server, format!("{}{}", ok(LONG, ""), page(1000)));
     let Answer { content, is_whole, .. } = read(&mut stage, client, true);
     assert_eq!((content, is_whole), (page(1000), false));
     // Nothing new, nothing more.
     stage.batch(vec![]);
     assert!(stage.sent(client).is_empty());
+}
+
+#[test]
+fn short_response_of_known_length_goes_on_when_all_of_it_has_come() {
+    let mut stage = Stage::new(&compressing(|_| {}));
+    let (client, server) = asked(&mut stage, ASK);
+    let whole = page(2000);
+    stage.says(server, format!("{}{}", ok(2000, ""), &whole[..1000]));
+    let head = stage.sent_bytes(client);
+    assert!(head.ends_with(b"\r\n\r\n"), "{}", head.escape_ascii());
+    stage.says(server, &whole[1000..]);
+    let Answer { content, is_whole, .. } = answer(&[head, stage.sent_bytes(client)].concat(), true);
+    assert_eq!((content, is_whole), (whole, true));
 }
 
 #[test]
@@ -248,7 +266,7 @@ fn responses_pass_as_they_are_when_all_encoders_are_in_use() {
     let mut plain = 0;
     for _ in 0..100 {
         let (client, server) = asked(&mut stage, ASK);
-        stage.says(server, format!("{}{}", ok(2000, ""), page(1000)));
+        stage.says(server, format!("{}{}", ok(LONG, ""), page(1000)));
         let sent = stage.sent_bytes(client);
         plain += usize::from(!String::from_utf8_lossy(&sent).contains("Content-Encoding"));
     }
