@@ -87,6 +87,11 @@ struct Change<'p> {
 }
 
 impl Change<'_> {
+    /// The value that it gives a field or a cookie.
+    fn added(&self) -> &[u8] {
+        self.value.as_deref().unwrap_or_default()
+    }
+
     /// Whether it takes away a field, or a cookie, that was there.
     fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
         // Servers that read fields as CGI has them take `X_A` for `X-A`.
@@ -184,7 +189,12 @@ impl<'p> Edits<'p> {
 
     pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
         let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields));
-        self.changes.extend(edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) }));
+        let changes = edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) });
+        // Mostly these are the first ones, and a list that is made for them takes less work than one that grows.
+        match self.changes.is_empty() {
+            true => self.changes = changes.collect(),
+            false => self.changes.extend(changes),
+        }
     }
 
     /// Writes a request for a server. `write` writes it as it would be without edits.
@@ -217,6 +227,10 @@ impl<'p> Edits<'p> {
     }
 
     fn write_added(&self, out: &mut impl HeadSink) {
+        if !self.takes_away() {
+            // Nothing that one adds can be gone.
+            return self.changes.iter().for_each(|change| out.field(change.edit.name.as_bytes(), [change.added()]));
+        }
         for (name, value) in self.added(false) {
             out.field(name, [value]);
         }
@@ -242,7 +256,7 @@ impl<'p> Edits<'p> {
         for change in self.changes.iter().filter(|change| change.edit.cookie == cookie) {
             added.retain(|(name, value)| !change.removes(cookie, name, value));
             if change.edit.kind != EditKind::Remove {
-                added.push((change.edit.name.as_bytes(), change.value.as_deref().unwrap_or_default()));
+                added.push((change.edit.name.as_bytes(), change.added()));
             }
         }
         added
@@ -312,6 +326,9 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
     /// What the profile writes of what came is edited, too.
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
         let value = value.into_iter();
+        if !self.edits.takes_away() {
+            return self.out.field(name, value);
+        }
         let known = Name::of(name);
         let is_edited = match self.side {
             Side::Request => matches!(known, Name::Host | Name::XForwardedFor | Name::XForwardedProto | Name::Other),
@@ -321,7 +338,7 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
             let whole = value.clone().collect::<Vec<_>>().concat();
             !self.keeps(Field { name: known, name_text: name, value: &whole })
         };
-        if !(is_edited && self.edits.takes_away() && is_gone()) {
+        if !(is_edited && is_gone()) {
             self.out.field(name, value);
         }
     }

@@ -60,14 +60,14 @@ pub(super) fn judge<'s>(
     (client, certificate): (&Client, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
     admits: &mut dyn FnMut() -> bool,
-) -> Box<Judged<'s>> {
+) -> Judged<'s> {
     let version = version(head, is_stream);
     let asked = Asked { head, version, from: client.origin(certificate) };
     let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
-    Box::new(judged)
+    judged
 }
 
 /// What a client speaks.
@@ -102,12 +102,8 @@ pub(super) struct Ruled<'p> {
 }
 
 impl<'p> Ruled<'p> {
-    pub fn of(
-        policies: &ServicePolicies,
-        judged: Box<Judged<'p>>,
-        certificate: Option<Arc<ClientCertificate>>,
-    ) -> Self {
-        let Judged { edits, pool: choice, due, failing, .. } = *judged;
+    pub fn of(policies: &ServicePolicies, judged: Judged<'p>, certificate: Option<Arc<ClientCertificate>>) -> Self {
+        let Judged { edits, pool: choice, due, failing, .. } = judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
