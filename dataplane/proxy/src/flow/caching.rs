@@ -177,7 +177,7 @@ impl Proxy {
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut ending) = (exchange.take_seen(), None);
         let Core { cache, coders, date, fields, scripts, .. } = &mut *core;
-        let context = Context::of_stored(exchange, client, goes_on, (date.line(), coders, cache))?;
+        let context = Context::of_stored(exchange, client, &object, goes_on, (date.line(), coders, cache))?;
         // Rules and scripts see a head with all of its fields.
         let written = if given == Given::Whole && exchange.awaited().is_none() && seen.is_none() {
             let (head, framing) = object.whole(exchange.method);

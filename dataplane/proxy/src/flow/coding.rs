@@ -2,9 +2,13 @@
 
 use weir_coding::{Compression, Form, Outcome, Verdict};
 use weir_policy::HttpProfile;
-use weir_wire::http1::{Framing, Response};
+use weir_wire::{
+    head::Method,
+    http1::{Framing, Response},
+};
 
 use crate::{
+    cache::object::Object,
     client::Client,
     error::Error,
     exchange::{
@@ -162,28 +166,34 @@ impl Treatment {
     }
 }
 
-/// Decides about a response. `None`: nothing changes, not even its head.
+/// Decides about a response. `None`: nothing changes, not even its head. `stored`: the stored response that answers.
 #[cold]
 pub(super) fn treat<I: Io>(
     io: &I,
     exchange: &Exchange,
     client: &Client,
     coders: &weir_coding::Pool,
-    received: &Response<'_>,
+    (received, stored): (&Response<'_>, Option<&Object>),
 ) -> Option<Treatment> {
     let compressing = exchange.compressing()?;
     let compression = exchange.service.content.as_deref()?.compression.as_ref()?;
     if received.head.status < 200 {
         return None;
     }
-    match compression.judge(&received.head) {
+    let is_not_modified = received.head.status == 304;
+    // A 304 says what the 200 would (RFC 9110 §15.4.5), and of a stored one the whole head is known.
+    let whole = stored.filter(|_| is_not_modified).map(|stored| stored.whole(Method::Get).0);
+    match compression.judge(whole.as_ref().unwrap_or(&received.head)) {
         Verdict::Stays(outcome) => {
             compressing.outcome.set(outcome);
             None
         }
-        Verdict::May if received.head.status == 304 => {
+        Verdict::May if is_not_modified => {
             let round_trip = || io.round_trip(conn_of(exchange, client));
-            let is_of_coded = compression.is_of_coded(compressing.wanted, &received.head, round_trip);
+            let is_of_coded = match whole {
+                Some(_) => compression.level(compressing.wanted, round_trip).is_ok(),
+                None => compression.is_of_coded(compressing.wanted, &received.head, round_trip),
+            };
             Some(Treatment { encoder: None, is_of_coded })
         }
         Verdict::May => {

@@ -16,7 +16,7 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
-    cache::stored::Cache,
+    cache::{object::Object, stored::Cache},
     client::{Client, answer::Answer},
     error::Error,
     exchange::{
@@ -408,6 +408,8 @@ pub(super) struct Context<'p> {
     keep_alive: bool,
     /// The request asked for WebSocket.
     may_switch: bool,
+    /// The stored response that answers.
+    stored: Option<&'p Object>,
     exchange: &'p Exchange,
 }
 
@@ -438,10 +440,12 @@ impl<'p> Context<'p> {
     pub(super) fn of_stored(
         exchange: &'p Exchange,
         client: &'p Client,
+        stored: &'p Object,
         goes_on: bool,
         with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
     ) -> Result<Self, Error> {
-        Self::of_reply(exchange, client, goes_on, b"", with)
+        let context = Self::of_reply(exchange, client, goes_on, b"", with)?;
+        Ok(Self { stored: Some(stored), ..context })
     }
 
     #[inline(always)]
@@ -464,6 +468,7 @@ impl<'p> Context<'p> {
             is_stream: exchange.client.is_stream(),
             keep_alive: exchange.keep_alive && goes_on && !exchange.awaits_body(),
             may_switch: exchange.websocket().is_some(),
+            stored: None,
             exchange,
         })
     }
@@ -561,7 +566,7 @@ impl<'p> Context<'p> {
             Stored::Fills(filling) => Some(filling),
             Stored::Said => return Ok(None),
         };
-        let treatment = coding::treat(io, exchange, self.client, self.coders, received);
+        let treatment = coding::treat(io, exchange, self.client, self.coders, (received, self.stored));
         let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
         let coding = encoder.map(weir_coding::Pooled::coding);
         // Only its end shows how long encoded content is.

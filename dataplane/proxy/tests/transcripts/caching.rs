@@ -9,6 +9,7 @@ use weir_proxy::{
 };
 
 use crate::{
+    compression::compressing,
     policies,
     records::recording,
     scripts::scripted_with,
@@ -543,6 +544,36 @@ fn purged_responses_answer_no_more_and_others_do() {
         let (_, server) = ask(&mut stage, request);
         stage.gone(server.expect("all is purged"), Gone::Reset);
     }
+}
+
+/// RFC 9110 §15.4.5: a client that would get the compressed response hears its tag, whatever it has.
+#[test]
+fn not_modified_from_the_store_has_the_tag_that_the_whole_response_would_have() {
+    let mut plan = caching(|_| {});
+    plan.virtual_services[0].http.as_mut().expect("it is of HTTP").compression =
+        compressing(|_| {}).virtual_services.remove(0).http.expect("it is of HTTP").compression;
+    let mut stage = Stage::new(&plan);
+    stored(&mut stage, FRESH, "hello");
+    for (fields, tag) in [
+        ("If-None-Match: \"v1\"\r\nAccept-Encoding: gzip", "ETag: W/\"v1\"\r\n"),
+        ("If-None-Match: \"v1\"", "ETag: \"v1\"\r\n"),
+        ("If-None-Match: W/\"v1\"\r\nAccept-Encoding: gzip", "ETag: W/\"v1\"\r\n"),
+    ] {
+        let text = answer(&mut stage, &with_fields(fields));
+        assert!(text.starts_with("HTTP/1.1 304 ") && text.contains(tag), "{fields}: {text}");
+    }
+}
+
+/// RFC 9111 §5.2.2.2: an error, and nothing stale.
+#[test]
+fn stale_response_does_not_answer_for_a_server_that_fails() {
+    let mut stage = Stage::new(&caching(|_| {}));
+    stored(&mut stage, &format!("{FRESH}\r\nCache-Control: must-revalidate"), "hello");
+    stage.tape.sleep(Duration::from_secs(61));
+    let (client, server) = ask(&mut stage, ASK);
+    stage.gone(server.expect("it is stale"), Gone::Reset);
+    let text = stage.sent(client);
+    assert!(text.starts_with("HTTP/1.1 50") && !text.contains("hello"), "{text}");
 }
 
 /// Each would have waited for the one before it, a server's answer at a time.

@@ -17,7 +17,7 @@ use crate::{
 const LONG: usize = 100_000;
 const ASK: &str = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
 
-fn compressing(change: impl FnOnce(&mut api::Compression)) -> api::Plan {
+pub fn compressing(change: impl FnOnce(&mut api::Compression)) -> api::Plan {
     let mut plan = plan(1);
     let mut compression = api::Compression {
         content_types: vec!["text/html".into()],
