@@ -68,6 +68,9 @@ func (t *teller) page() schema.Object {
 	if mode := certificateModes[said.GetClientCertificate()]; mode != "" {
 		page["client_certificate"] = mode
 	}
+	if kind := said.GetCache().GetKind(); kind != "" {
+		page["cache"] = kind
+	}
 	if said.GetCause() != "" {
 		response := schema.Object{"status": int64(said.GetStatus()), "cause": said.GetCause()}
 		if said.GetLocation() != "" {

@@ -29,6 +29,9 @@ func (t *teller) stages() (stages []story.Stage) {
 	if text := rules(said); text != "" {
 		add("rules", text)
 	}
+	if text := cacheTold(said); text != "" {
+		add("cache", text)
+	}
 	if text := t.groupTold(); text != "" {
 		add("group", text)
 	}
@@ -129,6 +132,34 @@ func rules(said *dataplanev1.Explanation) string {
 	}
 	text := strings.Join(decided, ", and ")
 	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// cacheTold says what the cache makes of the request; empty: there is none, or an answer comes before it.
+func cacheTold(said *dataplanev1.Explanation) string {
+	switch kind, age := said.GetCache().GetKind(), said.GetCache().GetAgeS(); kind {
+	case "":
+		return ""
+	case "hit":
+		return fmt.Sprintf("A stored response, %d s old, would answer: no server is asked.", age)
+	case "stale":
+		return fmt.Sprintf("A stored response, %d s old, would answer once its server has said that it still holds.",
+			age)
+	case "miss":
+		return "The worker has no stored response that would answer."
+	case "changes":
+		return "What is stored of it holds no more if its server does what the request asks for."
+	default:
+		why := cmp.Or(bypasses[kind], "for a reason that this controller does not know")
+		return "The cache has nothing to do with the request, " + why + "."
+	}
+}
+
+var bypasses = map[string]string{
+	"bypass_method":    "because of its method",
+	"bypass_body":      "because it has a body",
+	"bypass_path":      "because query_cacheable is false and it has a query, or uri_non_cacheable matches",
+	"bypass_condition": "because it has a condition that only a server can judge",
+	"bypass_unnamed":   "because it names no resource",
 }
 
 // servers says how many servers of the pool take requests, why the others do not, and which ones get less than they

@@ -82,3 +82,22 @@ func TestStagesDoNotTellOfAChildThatTheUserMayNotRead(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestStagesSayWhatTheCacheMakesOfARequest(t *testing.T) {
+	s := newStage(t)
+	for kind, want := range map[string]string{
+		"hit":         "cache: A stored response, 7 s old, would answer: no server is asked.",
+		"stale":       "cache: A stored response, 7 s old, would answer once its server has said that it still holds.",
+		"miss":        "cache: The worker has no stored response that would answer.",
+		"bypass_body": "cache: The cache has nothing to do with the request, because it has a body.",
+		"bypass_new": "cache: The cache has nothing to do with the request, for a reason that this controller " +
+			"does not know.",
+	} {
+		said := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", Cache: &dataplanev1.CacheTold{Kind: kind, AgeS: 7}}
+		s.Contains(s.told(said, everything), want)
+	}
+	if got := s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1"},
+		everything); strings.Contains(got, "cache:") {
+		t.Error(got)
+	}
+}

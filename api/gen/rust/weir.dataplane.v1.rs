@@ -799,6 +799,16 @@ pub struct Purge {
     #[prost(bool, tag = "4")]
     pub prefix: bool,
 }
+/// What the cache of a worker makes of a request.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CacheTold {
+    /// "hit", "stale", "miss", "changes", or "bypass_" and why: "method", "body", "path", "condition", "unnamed".
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// of what is stored
+    #[prost(uint64, tag = "2")]
+    pub age_s: u64,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum CompressionLevel {
@@ -1523,6 +1533,9 @@ pub struct Explanation {
     /// of the group
     #[prost(message, repeated, tag = "642")]
     pub members: ::prost::alloc::vec::Vec<MemberStanding>,
+    /// unset: the virtual service has none, or an answer comes before it
+    #[prost(message, optional, tag = "702")]
+    pub cache: ::core::option::Option<CacheTold>,
 }
 /// What a worker knows of a pool of a group.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

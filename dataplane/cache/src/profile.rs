@@ -38,7 +38,7 @@ impl CacheProfile {
     }
 
     /// Whether responses for this path and query may be stored at all.
-    pub(crate) fn takes(&self, path: &[u8]) -> bool {
+    pub fn takes(&self, path: &[u8]) -> bool {
         let (before, query) = match path.iter().position(|&byte| byte == b'?') {
             Some(at) => (&path[..at], Some(&path[at + 1..])),
             None => (path, None),

@@ -134,6 +134,12 @@ impl<T> Store<T> {
         Some(&entry.object)
     }
 
+    /// The same, without counting that it was asked for.
+    pub fn peek(&self, key: &Key, wanted: impl Fn(&T) -> bool) -> Option<&T> {
+        let forms = self.by_key.get(key)?;
+        forms.iter().filter_map(|at| self.entry(*at)).map(|entry| &entry.object).find(|object| wanted(object))
+    }
+
     /// Notes that a resource was asked for. Returns whether it was before, not long ago.
     pub fn note(&mut self, key: &Key) -> bool {
         let known = self.is_ghost.contains(&key.hash);

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use weir_api::dataplane::v1::{self, Eligibility};
-use weir_proxy::explain::{Algorithm, Chosen, Explanation, Picked, PickedMember, Question, Standing};
+use weir_proxy::explain::{
+    Algorithm, Bypass, Chosen, Explanation, FromCache, Picked, PickedMember, Question, Standing,
+};
 use weir_snapshot::{CertificateMode, HashInput, Pool};
 
 /// Beyond it a request has no place in any head.
@@ -77,6 +79,20 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
     .into();
     answer.request_rule = told.request_rule.clone().unwrap_or_default();
     answer.said = told.said.clone();
+    if let Some(cache) = told.cache {
+        let (kind, age_s) = match cache {
+            FromCache::Hit { age_s } => ("hit", age_s),
+            FromCache::Stale { age_s } => ("stale", age_s),
+            FromCache::Miss => ("miss", 0),
+            FromCache::Changes => ("changes", 0),
+            FromCache::Bypass(Bypass::Method) => ("bypass_method", 0),
+            FromCache::Bypass(Bypass::Body) => ("bypass_body", 0),
+            FromCache::Bypass(Bypass::Path) => ("bypass_path", 0),
+            FromCache::Bypass(Bypass::Condition) => ("bypass_condition", 0),
+            FromCache::Bypass(Bypass::Unnamed) => ("bypass_unnamed", 0),
+        };
+        answer.cache = Some(v1::CacheTold { kind: kind.into(), age_s });
+    }
     answer.limit = told.limit.clone().unwrap_or_default();
     if let Some(local) = &told.local {
         answer.status = local.status.unwrap_or_default().into();

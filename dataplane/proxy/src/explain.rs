@@ -7,6 +7,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
+use weir_cache::Fit;
 use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::Moment;
@@ -22,8 +23,12 @@ use weir_wire::{
     http1::{self, Parsed},
 };
 
-pub use crate::groups::PickedMember;
+pub use crate::{cache::asking::Bypass, groups::PickedMember};
 use crate::{
+    cache::{
+        asking::{Asking, servers_of},
+        role::{What, steady_s},
+    },
     client::{
         hello,
         hosted::{Came, lacks_pool},
@@ -80,6 +85,8 @@ pub struct Explanation {
     pub said: Option<String>,
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
+    /// What the cache of the worker makes of the request; `None`: the virtual service has none, or an answer comes before it.
+    pub cache: Option<FromCache>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
     pub servers: Vec<ServerTold>,
     /// By position.
@@ -97,6 +104,24 @@ pub struct ServerTold {
 
 impl Explanation {
     pub const SERVERS_MAX: usize = 1000;
+}
+
+/// What a cache makes of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FromCache {
+    /// A stored response of this age answers, and no server is asked.
+    Hit {
+        age_s: u64,
+    },
+    /// One is stored, of which its server has to say that it still holds.
+    Stale {
+        age_s: u64,
+    },
+    Miss,
+    /// It is asked nothing.
+    Bypass(Bypass),
+    /// What is stored of the resource holds no more, if a server does what the request asks for.
+    Changes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -254,6 +279,7 @@ fn tell_request(
             let ruled = Ruled {
                 to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
+                edits: Edits::default(),
             };
             rule_edits = std::mem::take(&mut judged.edits);
             decided(judged)?;
@@ -274,7 +300,58 @@ fn tell_request(
     if let Some(scripts) = service.scripts.as_deref() {
         tell_scripts(core, scripts, question, (&service, head, &rule_edits), &mut ruled, told)?;
     }
+    if let Some(rules) = service.pool_rules.as_ref().filter(|_| ruled.to.is_none()) {
+        ruled.to = rules.choose(question.client, question.listener.port()).cloned();
+    }
+    rule_edits.append(std::mem::take(&mut ruled.edits));
+    told.cache = tell_cache(core, now, &service, (head, &facts), (&ruled, &rule_edits), told.certificate_mode);
+    if let Some(FromCache::Hit { .. }) = told.cache {
+        return Ok(());
+    }
     tell_server(core, now, (&service, ruled), Some(head), question.ends(), told)
+}
+
+/// Tells what the cache would make of a request, which it sees as its server would.
+fn tell_cache(
+    core: &Core,
+    now: Time,
+    service: &VirtualService,
+    (head, facts): (&RequestHead<'_>, &ClientFacts),
+    (ruled, edits): (&Ruled, &Edits<'_>),
+    certificate_mode: Option<CertificateMode>,
+) -> Option<FromCache> {
+    let content = service.content.as_deref()?;
+    let cached = content.cached.as_ref()?;
+    let asking = Asking {
+        http: service.http()?,
+        head,
+        facts,
+        edits: (!edits.is_empty()).then_some(edits),
+        hides_accept_encoding: content.compression.as_ref().is_some_and(|compression| compression.edit().is_some()),
+        has_certificate: certificate_mode == Some(CertificateMode::Require),
+    };
+    let (within, pool) = match &ruled.to {
+        None => (Within::Service, None),
+        Some(Destination::Pool(pool)) => (Within::Pool, Some(&**pool)),
+        Some(Destination::Group(group)) => (Within::Group(group.clone()), None),
+    };
+    let role = servers_of(&within, pool, ruled.server).ok_or(Bypass::Unnamed);
+    let asked = match role.and_then(|servers| asking.role(cached, &servers)) {
+        Err(why) => return Some(FromCache::Bypass(why)),
+        Ok(What::Changes(_)) => return Some(FromCache::Changes),
+        Ok(What::Asks(asked)) => asked,
+    };
+    let now_s = steady_s(now);
+    Some(match core.cache.peek(&asked, cached) {
+        None => FromCache::Miss,
+        Some(object) => {
+            let age_s = object.terms.age_at(now_s);
+            match asked.fit(&object.terms, now_s) {
+                Fit::Answers => FromCache::Hit { age_s },
+                Fit::NeedsValidation => FromCache::Stale { age_s },
+            }
+        }
+    })
 }
 
 /// Runs the scripts for the request: they change nothing but the request.
@@ -305,6 +382,7 @@ fn tell_scripts(
             if let Some(seen) = steered.seen {
                 core.scripts.give_back(seen);
             }
+            ruled.edits = steered.edits;
             if ruled.to.is_none() {
                 ruled.to = match steered.within {
                     Within::Group(group) => Some(Destination::Group(group)),
@@ -332,6 +410,8 @@ fn redirected(http: &HttpProfile, head: &RequestHead<'_>, facts: &ClientFacts) -
 struct Ruled {
     to: Option<Destination>,
     server: Option<u32>,
+    /// Of scripts.
+    edits: Edits<'static>,
 }
 
 /// What the client gets where a rule ends the request.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use weir_cache::{Asked, Given, Selecting, Terms, Validators};
+use weir_snapshot::Cached;
 use weir_wire::{
     head::{Field, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, StoredHead},
     http1::{self, Framing, Parsed},
@@ -23,6 +24,12 @@ pub(crate) struct Since {
     pub changes: u32,
     /// The number of the last one.
     pub purge: u64,
+}
+
+impl Since {
+    pub fn now(cached: &Cached, asked: &Asked) -> Self {
+        Self { changes: cached.invalidations.of(&asked.key), purge: cached.purges.last() }
+    }
 }
 
 /// Content is kept in pieces of this length; the last one may be shorter.
@@ -162,6 +169,12 @@ impl Object {
         };
         let (head, validators) = (StoredHead::of(&read.head), Validators::of(&read.head.fields));
         Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, since })
+    }
+
+    /// Whether a request that is made now selects it, and nothing has ended it.
+    pub fn is_for(&self, asked: &Asked, cached: &Cached, now: Since) -> bool {
+        let Since { changes, purge } = self.since;
+        changes == now.changes && asked.is_selected_by(&self.selecting) && !cached.purges.end(&asked.key, purge)
     }
 
     /// The memory that it needs.

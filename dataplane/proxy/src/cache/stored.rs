@@ -49,11 +49,13 @@ impl Cache {
 
     /// What is stored for a request, fresh or not.
     pub fn find(&self, asked: &Asked, cached: &Cached, since: Since) -> Option<Rc<Object>> {
-        let wanted = |object: &Rc<Object>| {
-            let Since { changes, purge } = object.since;
-            changes == since.changes && asked.is_selected_by(&object.selecting) && !cached.purges.end(&asked.key, purge)
-        };
-        self.store.borrow_mut().find(&asked.key, wanted).cloned()
+        self.store.borrow_mut().find(&asked.key, |object| object.is_for(asked, cached, since)).cloned()
+    }
+
+    /// The same, and the cache does not take it for a request.
+    pub fn peek(&self, asked: &Asked, cached: &Cached) -> Option<Rc<Object>> {
+        let since = Since::now(cached, asked);
+        self.store.borrow().peek(&asked.key, |object| object.is_for(asked, cached, since)).cloned()
     }
 
     /// How much content of a response may be stored.

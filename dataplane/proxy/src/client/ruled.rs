@@ -2,25 +2,24 @@
 
 use std::{mem, sync::Arc};
 
-use weir_cache::Key;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
-use weir_snapshot::{
-    Cached, Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService,
-};
+use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
-    head::{FieldTable, HeadSink, Limits, Method, RequestHead, Version},
-    http1::{self, Parsed},
+    head::{HeadSink, RequestHead, Version},
     x509::Says,
 };
 
 use crate::{
-    cache::role::What,
+    cache::{
+        asking::{Asking, servers_of},
+        role::What,
+    },
     call,
     client::{Client, answer::Answer},
     error::Error,
@@ -134,8 +133,16 @@ impl<'p> Ruled<'p> {
     ) {
         let edit = content.compression.as_ref().and_then(weir_coding::Compression::edit);
         if let Some(cached) = &content.cached {
-            let asked = Asking { http, head, client, hides_accept_encoding: edit.is_some() };
-            self.caching = self.caching(cached, &asked);
+            let asking = Asking {
+                http,
+                head,
+                facts: &client.facts,
+                edits: self.edits.as_ref(),
+                hides_accept_encoding: edit.is_some(),
+                has_certificate: self.certificate.is_some(),
+            };
+            let servers = servers_of(&self.within, self.pool.as_deref(), self.server);
+            self.caching = servers.and_then(|servers| asking.role(cached, &servers).ok());
         }
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, client.peer.ip()));
@@ -143,45 +150,6 @@ impl<'p> Ruled<'p> {
         if let Some(edit) = edit {
             self.edits.get_or_insert_default().also_remove(edit);
         }
-    }
-
-    /// What the cache has to do with a request. It sees the request as its server would.
-    fn caching(&self, cached: &Cached, asking: &Asking<'_>) -> Option<What> {
-        let Asking { http, head, client, hides_accept_encoding } = *asking;
-        let key = self.key(cached, head, client)?;
-        match head.method {
-            Method::Options | Method::Trace => return None,
-            Method::Get | Method::Head if !head.body.is_zero() => return None,
-            Method::Get | Method::Head => {}
-            _ => return Some(What::Changes(key)),
-        }
-        let asked = match &self.edits {
-            None => weir_cache::Asked::of(&cached.profile, head, || key, hides_accept_encoding, false),
-            Some(_) if cached.profile.blocks_asked(head.path) => None,
-            Some(edits) => {
-                let text = head::edited(http, head, &client.facts, edits)?;
-                let mut table = FieldTable::new();
-                let Ok(Parsed::Whole(seen)) = http1::request(&text, &Limits::new(0, 0, 0), &mut table) else {
-                    return None;
-                };
-                // What was said of the client may have gone to other fields, such as those of its certificate.
-                let is_known = self.certificate.is_some() || head.fields.find(b"authorization").is_some();
-                weir_cache::Asked::of(&cached.profile, &seen.head, || key, hides_accept_encoding, is_known)
-            }
-        };
-        asked.map(|asked| What::Asks(Box::new(asked)))
-    }
-
-    /// What the server's resource is stored under. `None`: it cannot be named.
-    fn key(&self, cached: &Cached, head: &RequestHead<'_>, client: &Client) -> Option<Key> {
-        let edits = self.edits.as_ref();
-        let host = edits.and_then(Edits::host).or(head.host)?;
-        let path = edits.and_then(Edits::target).unwrap_or(head.path);
-        // Ports may have pools of their own.
-        let port = client.facts.listener().port().to_be_bytes();
-        let scheme: &[u8] = if client.facts.is_tls() { b"s" } else { b"p" };
-        let servers = servers_of(&self.within, self.pool.as_deref(), self.server)?;
-        Some(Key::of(&[cached.tag.as_bytes(), &port, scheme], host, path, &servers))
     }
 
     /// Sends a request elsewhere that no rule of HTTP has sent anywhere.
@@ -262,29 +230,6 @@ impl<'p> Ruled<'p> {
             exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
         }
     }
-}
-
-/// A request that the cache is asked about.
-struct Asking<'a> {
-    http: &'a HttpProfile,
-    head: &'a RequestHead<'a>,
-    client: &'a Client,
-    hides_accept_encoding: bool,
-}
-
-/// Names what rules, scripts or the address of the client have chosen, for the key of a stored response; empty: nothing. Pools
-/// may have different content, and those of a group take turns with the same. `None`: there is no such server.
-pub(crate) fn servers_of(within: &Within, pool: Option<&Pool>, server: Option<u32>) -> Option<Vec<u8>> {
-    let (kind, uuid): (&[u8], _) = match within {
-        Within::Service => return Some(Vec::new()),
-        Within::Pool => (b"\0p", &pool?.uuid),
-        Within::Group(group) => (b"\0g", &group.uuid),
-    };
-    let named = match server {
-        None => "",
-        Some(id) => &pool?.servers.iter().find(|server| server.id == id)?.name,
-    };
-    Some([kind, uuid.as_bytes(), b" ", named.as_bytes()].concat())
 }
 
 fn place_of(to: &Destination) -> (Option<Arc<Pool>>, Within) {

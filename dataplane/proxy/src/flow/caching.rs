@@ -84,7 +84,7 @@ impl Proxy {
         };
         let now = moment(io);
         caching.asked_at = now;
-        caching.since = Since { changes: cached.invalidations.of(&asked.key), purge: cached.purges.last() };
+        caching.since = Since::now(cached, asked);
         let found = core.cache.find(asked, cached, caching.since);
         if let Some(object) = found.as_ref().filter(|object| asked.fit(&object.terms, now.steady_s) == Fit::Answers) {
             let object = object.clone();

@@ -5,11 +5,13 @@ use std::time::Duration;
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits,
+    explain::{Bypass, FromCache},
     io::{Conn, Event, Gone},
 };
 
 use crate::{
     compression::compressing,
+    explanations::question,
     policies,
     records::recording,
     scripts::scripted_with,
@@ -544,6 +546,30 @@ fn purged_responses_answer_no_more_and_others_do() {
         let (_, server) = ask(&mut stage, request);
         stage.gone(server.expect("all is purged"), Gone::Reset);
     }
+}
+
+#[test]
+fn what_is_said_of_the_cache_agrees_with_what_it_does_and_changes_nothing() {
+    let mut stage = Stage::new(&ruled(|_| {}, vec![inside(vec![], to_nine())]));
+    let told = |stage: &mut Stage, request: &str| stage.explain(&question(request)).cache;
+    assert_eq!(told(&mut stage, ASK), Some(FromCache::Miss));
+    assert_eq!(told(&mut stage, ASK), Some(FromCache::Miss), "a question is no request");
+    stored(&mut stage, FRESH, "hello");
+    stage.tape.sleep(Duration::from_secs(7));
+    assert_eq!(told(&mut stage, ASK), Some(FromCache::Hit { age_s: 7 }));
+    assert!(stage.explain(&question(ASK)).pool.is_none(), "no server is asked");
+    assert_eq!(told(&mut stage, &with_fields("X-Inside: 1")), Some(FromCache::Miss), "it is for another pool");
+    for (request, why) in [
+        (ASK.replace("GET", "OPTIONS"), Bypass::Method),
+        (ASK.replace("/a", "/a?b"), Bypass::Path),
+        (with_fields("If-Match: \"v1\""), Bypass::Condition),
+    ] {
+        assert_eq!(told(&mut stage, &request), Some(FromCache::Bypass(why)), "{request}");
+    }
+    assert_eq!(told(&mut stage, &ASK.replace("GET", "DELETE")), Some(FromCache::Changes));
+    stage.tape.sleep(Duration::from_secs(60));
+    assert_eq!(told(&mut stage, ASK), Some(FromCache::Stale { age_s: 67 }));
+    assert_eq!(Stage::new(&plan(1)).explain(&question(ASK)).cache, None);
 }
 
 /// RFC 9110 §15.4.5: a client that would get the compressed response hears its tag, whatever it has.

@@ -545,6 +545,60 @@ func (x *Purge) GetPrefix() bool {
 	return false
 }
 
+// What the cache of a worker makes of a request.
+type CacheTold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "hit", "stale", "miss", "changes", or "bypass_" and why: "method", "body", "path", "condition", "unnamed".
+	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	AgeS          uint64 `protobuf:"varint,2,opt,name=age_s,json=ageS,proto3" json:"age_s,omitempty"` // of what is stored
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CacheTold) Reset() {
+	*x = CacheTold{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CacheTold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CacheTold) ProtoMessage() {}
+
+func (x *CacheTold) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CacheTold.ProtoReflect.Descriptor instead.
+func (*CacheTold) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CacheTold) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CacheTold) GetAgeS() uint64 {
+	if x != nil {
+		return x.AgeS
+	}
+	return 0
+}
+
 var File_dataplane_v1_content_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_content_proto_rawDesc = "" +
@@ -595,7 +649,10 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\tR\x04path\x12\x16\n" +
-	"\x06prefix\x18\x04 \x01(\bR\x06prefix*n\n" +
+	"\x06prefix\x18\x04 \x01(\bR\x06prefix\"4\n" +
+	"\tCacheTold\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x13\n" +
+	"\x05age_s\x18\x02 \x01(\x04R\x04ageS*n\n" +
 	"\x10CompressionLevel\x12\x1a\n" +
 	"\x16COMPRESSION_LEVEL_NONE\x10\x00\x12\x1c\n" +
 	"\x18COMPRESSION_LEVEL_NORMAL\x10\x01\x12 \n" +
@@ -614,7 +671,7 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
 	(*Compression)(nil),       // 1: weir.dataplane.v1.Compression
@@ -622,15 +679,16 @@ var file_dataplane_v1_content_proto_goTypes = []any{
 	(*CompressionFilter)(nil), // 3: weir.dataplane.v1.CompressionFilter
 	(*Cache)(nil),             // 4: weir.dataplane.v1.Cache
 	(*Purge)(nil),             // 5: weir.dataplane.v1.Purge
-	(*AddressRange)(nil),      // 6: weir.dataplane.v1.AddressRange
-	(*TextMatch)(nil),         // 7: weir.dataplane.v1.TextMatch
+	(*CacheTold)(nil),         // 6: weir.dataplane.v1.CacheTold
+	(*AddressRange)(nil),      // 7: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 8: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
 	2, // 0: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
 	3, // 1: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
 	0, // 2: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	6, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	7, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	7, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	8, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
 	5, // 5: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
 	6, // [6:6] is the sub-list for method output_type
 	6, // [6:6] is the sub-list for method input_type
@@ -651,7 +709,7 @@ func file_dataplane_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
