@@ -69,9 +69,9 @@ pub(super) fn store<I: Io>(
         return Stored::Said;
     }
     let terms = Terms::of(&cached.profile, asked, head, times);
-    // Only a length or chunks show that all has come.
+    // Only a length or chunks show that all has come. What a backup pool answers is not what the resource is.
     let is_certain = received.framing != Framing::UntilClose && exchange.method == Method::Get;
-    let Some(terms) = terms.filter(|_| is_certain) else {
+    let Some(terms) = terms.filter(|_| is_certain && !exchange.is_at_backup()) else {
         caching.give_up();
         return Stored::No;
     };

@@ -12,6 +12,7 @@ use weir_proxy::{
 use crate::{
     compression::compressing,
     explanations::question,
+    groups::{backup, grouped, monitored, set_up},
     policies,
     records::recording,
     scripts::scripted_with,
@@ -103,6 +104,22 @@ fn conditions_and_ranges_of_clients_are_answered() {
     assert!(text.ends_with("Content-Range: bytes 2-4/10\r\nContent-Length: 3\r\n\r\n234"), "{text}");
     let text = answer(&mut stage, &with("Range: bytes=20-"));
     assert!(text.starts_with("HTTP/1.1 416 ") && text.contains("Content-Range: bytes */10\r\n"), "{text}");
+}
+
+/// Otherwise the maintenance page of a backup would outlive the failure of the pool.
+#[test]
+fn answer_of_a_backup_pool_is_not_stored() {
+    let mut plan = monitored(grouped(caching(|_| {}), &[(1, 0), (0, 0)]));
+    plan.virtual_services[0].pool_group_uuid.clear();
+    plan.virtual_services[0].pool_uuid = "pool-0".into();
+    (plan.pools[0].fail_action, plan.pools[0].fail_answer) = (api::FailAction::Answer.into(), backup("pool-1"));
+    let mut stage = Stage::new(&plan);
+    set_up(&mut stage, 0, 0, false);
+    set_up(&mut stage, 1, 0, true);
+    stored(&mut stage, FRESH, "sorry");
+    set_up(&mut stage, 0, 0, true);
+    stored(&mut stage, FRESH, "the page");
+    assert!(answer(&mut stage, ASK).ends_with("the page"));
 }
 
 #[test]

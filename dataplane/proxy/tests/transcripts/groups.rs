@@ -17,7 +17,7 @@ use crate::{
 const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
 /// The service has a group of these pools, each with a ratio and a priority. The server of pool 3 is 10.1.3.1.
-fn grouped(mut plan: Plan, members: &[(u32, u32)]) -> Plan {
+pub fn grouped(mut plan: Plan, members: &[(u32, u32)]) -> Plan {
     let first = plan.pools.remove(0);
     let member = |number: usize| {
         let mut pool = api::Pool { uuid: format!("pool-{number}"), name: format!("pool {number}"), ..first.clone() };
@@ -43,12 +43,12 @@ fn grouped(mut plan: Plan, members: &[(u32, u32)]) -> Plan {
     plan
 }
 
-fn monitored(mut plan: Plan) -> Plan {
+pub fn monitored(mut plan: Plan) -> Plan {
     plan.pools.iter_mut().for_each(|pool| pool.monitored = true);
     plan
 }
 
-fn set_up(stage: &mut Stage, pool: usize, server: usize, up: bool) {
+pub fn set_up(stage: &mut Stage, pool: usize, server: usize, up: bool) {
     stage.proxy.set_server_up(&mut stage.tape, &format!("pool-{pool}"), &format!("server {server}"), up);
 }
 
@@ -77,7 +77,7 @@ fn answer(answer: Answer) -> Option<FailAnswer> {
     Some(FailAnswer { answer: Some(answer) })
 }
 
-fn backup(uuid: &str) -> Option<FailAnswer> {
+pub fn backup(uuid: &str) -> Option<FailAnswer> {
     answer(Answer::BackupPoolUuid(uuid.into()))
 }
 
