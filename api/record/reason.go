@@ -37,6 +37,10 @@ var reasonNames = [...]string{
 	"ADF_JWT_TOKEN_INVALID", // malformed, signed by others, of others or for others
 	"ADF_JWT_TOKEN_EXPIRED", // or not valid yet
 	"ADF_DATASCRIPT_EXECUTION_FAILED",
+	"ADF_PERSISTENCE_COOKIE_EXPIRED",
+	"ADF_PERSISTENT_SERVER_CHANGE", // another server than the one that the client was bound to has answered
+	"ADF_PERSISTENCE_FAILURE_SERVER_DOWN",
+	"ADF_PERSISTENCE_FAILURE_SERVER_DISABLED",
 }
 
 // Names returns the names of the reasons, in the order of their bits.

@@ -136,6 +136,17 @@ var states = map[dataplanev1.Eligibility]string{
 	dataplanev1.Eligibility_ELIGIBILITY_SUSPECT: "suspect",
 }
 
+var persistedBy = map[dataplanev1.BoundBy]string{
+	dataplanev1.BoundBy_BOUND_BY_COOKIE: "cookie", dataplanev1.BoundBy_BOUND_BY_HEADER: "header",
+	dataplanev1.BoundBy_BOUND_BY_ADDRESS: "client_address",
+}
+
+var bonds = map[dataplanev1.Bond]string{
+	dataplanev1.Bond_BOND_NONE: "none", dataplanev1.Bond_BOND_KEPT: "kept",
+	dataplanev1.Bond_BOND_EXPIRED: "expired", dataplanev1.Bond_BOND_SERVER_DOWN: "server_down",
+	dataplanev1.Bond_BOND_SERVER_DISABLED: "server_disabled", dataplanev1.Bond_BOND_SERVER_BUSY: "server_busy",
+}
+
 func (t *teller) service(uuid string) schema.Object {
 	return schema.Object{"uuid": uuid, "name": t.serviceName(uuid)}
 }
@@ -164,6 +175,11 @@ func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
 	}
 	if said.GetServerId() != "" {
 		page["server"], page["picked_by"] = said.GetServerId(), pickedBy[said.GetPicked()]
+	}
+	if by := persistedBy[said.GetBoundBy()]; by != "" {
+		page["persistence"] = schema.Object{
+			"by": by, "server": said.GetBoundServerId(), "state": bonds[said.GetBond()],
+		}
 	}
 	servers := []any{}
 	for _, standing := range said.GetServers() {

@@ -39,6 +39,9 @@ func (t *teller) stages() (stages []story.Stage) {
 		add("pool", t.poolTold())
 		add("servers", t.servers())
 	}
+	if text := bound(said); text != "" {
+		add("persistence", text)
+	}
 	if said.GetServerId() != "" {
 		why := cmp.Or(pickedFor[said.GetPicked()], "for a reason that this controller does not know")
 		add("server", fmt.Sprintf("The server would be %s, %s.", said.GetServerId(), why))
@@ -197,9 +200,44 @@ func (t *teller) servers() string {
 
 var pickedFor = map[dataplanev1.Picked]string{
 	dataplanev1.Picked_PICKED_BY_ALGORITHM:   "picked by the algorithm",
-	dataplanev1.Picked_PICKED_BY_PERSISTENCE: "because the cookie names it",
+	dataplanev1.Picked_PICKED_BY_PERSISTENCE: "because the client is bound to it",
 	dataplanev1.Picked_PICKED_FOR_TRIAL:      "as a trial: it is suspect, and this request would show whether it answers",
 	dataplanev1.Picked_PICKED_AS_LAST:        "because the others take no requests",
+}
+
+// bound says which server persistence gives, and what becomes of that; empty: the pool binds no clients.
+func bound(said *dataplanev1.Explanation) string {
+	by, server := boundBy[said.GetBoundBy()], said.GetBoundServerId()
+	switch said.GetBond() {
+	case dataplanev1.Bond_BOND_KEPT:
+		return fmt.Sprintf("%s leads to %s.", by, server)
+	case dataplanev1.Bond_BOND_EXPIRED:
+		return by + " has expired: the client gets another one."
+	case dataplanev1.Bond_BOND_SERVER_DOWN:
+		return fmt.Sprintf("%s leads to %s, which is down: %s.", by, server, afterDown(said))
+	case dataplanev1.Bond_BOND_SERVER_DISABLED:
+		return fmt.Sprintf("%s leads to %s, which is disabled: another server gets the request.", by, server)
+	case dataplanev1.Bond_BOND_SERVER_BUSY:
+		return fmt.Sprintf("%s leads to %s, which takes no more requests now: another server gets the request.", by,
+			server)
+	}
+	if by == "" {
+		return ""
+	}
+	return by + " leads to no server of the pool: the algorithm picks one."
+}
+
+func afterDown(said *dataplanev1.Explanation) string {
+	if said.GetServerId() == "" {
+		return "no other server may get the request"
+	}
+	return "another server gets the request"
+}
+
+var boundBy = map[dataplanev1.BoundBy]string{
+	dataplanev1.BoundBy_BOUND_BY_COOKIE:  "The cookie",
+	dataplanev1.BoundBy_BOUND_BY_HEADER:  "The header field",
+	dataplanev1.BoundBy_BOUND_BY_ADDRESS: "The client's address",
 }
 
 func ownAnswer(said *dataplanev1.Explanation) string {

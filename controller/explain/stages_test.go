@@ -29,7 +29,7 @@ func TestEachEngineTellsASentenceForEachStage(t *testing.T) {
 engine: Worker 0 of the engine one answers, by revision 11 of its configuration, the newest.
 pool: The pool is web-pool: least connections as worker 0 of 2 sees it.
 servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled, 10.0.0.2:80 gets 40 % of its share, because it has come up lately.
-server: The server would be 10.0.0.2:80, because the cookie names it.
+server: The server would be 10.0.0.2:80, because the client is bound to it.
 connection: The client would be asked to connect to another engine afterwards.`: {
 			Revision: 11, Workers: 2, VirtualServiceUuid: "vs-1", ChildUuid: "vs-gone",
 			ChildChosen: dataplanev1.Chosen_CHOSEN_BY_REQUEST, Drains: true, PoolUuid: "pool-1",
@@ -65,6 +65,29 @@ engine: Worker 0 of the engine one answers, by revision 0 of its configuration, 
 		if got := s.told(said, everything); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
+	}
+}
+
+func TestStagesSayWhichServerPersistenceGivesAndWhatBecomesOfThat(t *testing.T) {
+	s := newStage(t)
+	for want, said := range map[string]*dataplanev1.Explanation{
+		"persistence: The cookie leads to a:80.": {
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_COOKIE, Bond: dataplanev1.Bond_BOND_KEPT},
+		"persistence: The cookie has expired: the client gets another one.": {
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_COOKIE, Bond: dataplanev1.Bond_BOND_EXPIRED},
+		"persistence: The header field leads to a:80, which is disabled: another server gets the request.": {
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_HEADER, Bond: dataplanev1.Bond_BOND_SERVER_DISABLED},
+		"persistence: The client's address leads to a:80, which is down: no other server may get the request.": {
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_ADDRESS, Bond: dataplanev1.Bond_BOND_SERVER_DOWN},
+		"persistence: The cookie leads to no server of the pool: the algorithm picks one.": {
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_COOKIE},
+	} {
+		said.VirtualServiceUuid, said.PoolUuid, said.BoundServerId = "vs-1", "pool-1", "a:80"
+		s.Contains(s.told(said, everything), want)
+	}
+	if got := s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", PoolUuid: "pool-1"},
+		everything); strings.Contains(got, "persistence") {
+		t.Error(got)
 	}
 }
 

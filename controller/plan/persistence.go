@@ -5,6 +5,7 @@ import (
 	hash "crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
@@ -39,7 +40,11 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	switch {
 	case keptByAddress(from):
 		warnUnheeded(subject, unheededOfPersistence, profile, report)
-		warnUnheeded(subject, unheededByAddress, profile, report)
+		bind(from, into)
+		if into.GetKeepsDisabled() {
+			report.warn(about("pool", from.Identity, from.Named), "server_disable_type",
+				"by address, a disabled server keeps all clients whose addresses lead to it, also those who never came before")
+		}
 		into.HashedBits = addressBits(from)
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
@@ -63,9 +68,14 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 // clients learn no addresses.
 func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	cookie := from.Persistence.HTTPCookie
-	key := persistenceKey(from, cookie)
+	keys := persistenceKeys(from, cookie)
+	key := keys[0]
 	into.Persistence = &dataplanev1.CookiePersistence{
 		CookieName: cookie.CookieName, Always: cookie.AlwaysSendCookie, HttpOnly: cookie.HTTPOnly,
+		TimeoutS: cookie.TimeoutMin * 60,
+	}
+	for _, key := range keys {
+		into.Persistence.SealKeys = append(into.Persistence.SealKeys, sealKey(key))
 	}
 	if cookie.CookieName == "" {
 		into.Persistence.CookieName = cookiePrefix + nameInCookie(key, from.UUID)[:2*cookieNameBytes]
@@ -75,7 +85,7 @@ func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	}
 	for _, server := range into.GetServers() {
 		server.Token = nameInCookie(key, server.GetId())
-		for _, other := range otherKeys(cookie) {
+		for _, other := range keys[1:] {
 			server.OtherTokens = append(server.OtherTokens, nameInCookie(other, server.GetId()))
 		}
 	}
@@ -113,7 +123,7 @@ func bind(from *model.Pool, into *dataplanev1.Pool) {
 
 const keepsPersistent = "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT"
 
-// bindsClients tells whether requests name the servers of a pool.
+// bindsClients tells whether clients are bound to servers of a pool.
 func bindsClients(pool *model.Pool) bool {
 	profile := pool.Persistence
 	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" ||
@@ -130,44 +140,49 @@ func addressBits(pool *model.Pool) *uint32 {
 
 var unheededOfPersistence = declare("applicationpersistenceprofile", "",
 	[]unheeded[kinds.ApplicationPersistenceProfile]{
-		{"http_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
-			return p.HTTPCookie != nil && p.HTTPCookie.TimeoutMin > 0 && !p.HTTPCookie.IsPersistentCookie
-		}, "is for cookies with is_persistent_cookie: has no effect"},
+		{"http_cookie_persistence_profile.encryption_key", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.HTTPCookie != nil && p.HTTPCookie.EncryptionKey != "" && current(p.HTTPCookie) < 0
+		}, "is the name of no key with an aes_key: the first that has one makes cookies"},
 		{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
 		}, "clients keep their server however long they are away: has no effect"},
 	})
 
-var unheededByAddress = declare("applicationpersistenceprofile", "", []unheeded[kinds.ApplicationPersistenceProfile]{
-	{"server_hm_down_recovery", func(p *kinds.ApplicationPersistenceProfile) bool {
-		return p.ServerHMDownRecovery != "HM_DOWN_PICK_NEW_SERVER"
-	}, "by address, clients of a server that is down get another one: has no effect"},
-})
+// current is the place of the key that encryption_key names; -1: there is none.
+func current(cookie *kinds.HTTPCookiePersistence) int {
+	return slices.IndexFunc(cookie.Keys, func(key kinds.PersistenceKey) bool {
+		return key.AES != "" && key.Name == cookie.EncryptionKey && key.Name != ""
+	})
+}
 
-// otherKeys are those whose cookies are read, besides the first one.
-func otherKeys(cookie *kinds.HTTPCookiePersistence) [][]byte {
+// persistenceKeys returns the operator's keys, the one that makes cookies first. With them, a cookie is valid in every
+// pool that has the same servers and keys. Without any, the key is the uuid of the pool, which clients do not know.
+func persistenceKeys(from *model.Pool, cookie *kinds.HTTPCookiePersistence) [][]byte {
 	var keys [][]byte
-	for _, key := range cookie.Keys {
-		if key.AES != "" {
+	first := current(cookie)
+	for i, key := range cookie.Keys {
+		switch {
+		case i == first:
+			keys = slices.Insert(keys, 0, []byte(key.AES))
+		case key.AES != "":
 			keys = append(keys, []byte(key.AES))
 		}
 	}
-	return keys[min(1, len(keys)):]
-}
-
-// persistenceKey returns the operator's key. With it, a cookie is valid in every pool that has the same servers and
-// key. Without one, the key is the uuid of the pool, which clients do not know.
-func persistenceKey(from *model.Pool, cookie *kinds.HTTPCookiePersistence) []byte {
-	for _, key := range cookie.Keys {
-		if key.AES != "" {
-			return []byte(key.AES)
-		}
+	if len(keys) == 0 {
+		return [][]byte{[]byte(from.UUID)}
 	}
-	return []byte(from.UUID)
+	return keys
 }
 
 func nameInCookie(key []byte, name string) string {
+	return hex.EncodeToString(derive(key, name)[:tokenBytes])
+}
+
+// sealKey is the key of AES-256 for cookies that say when they were made. No server has the name that it is made from.
+func sealKey(key []byte) []byte { return derive(key, "cookies that say the time") }
+
+func derive(key []byte, from string) []byte {
 	sum := hmac.New(hash.New, key)
-	sum.Write([]byte(name))
-	return hex.EncodeToString(sum.Sum(nil)[:tokenBytes])
+	sum.Write([]byte(from))
+	return sum.Sum(nil)
 }

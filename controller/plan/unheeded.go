@@ -120,8 +120,8 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
 	{"server_disable_type", func(p *model.Pool) bool {
-		return p.ServerDisableType == keepsPersistent && !bindsClients(p)
-	}, "needs persistence by cookie or header field: has no effect"},
+		return p.ServerDisableType == keepsPersistent && !bindsClients(p) && !keptByAddress(p)
+	}, "needs persistence by cookie, header field or client address: has no effect"},
 	{"ignore_server_port", func(p *model.Pool) bool {
 		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
 	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},

@@ -405,9 +405,8 @@ func TestTheDocumentNamesEveryFieldThatClosesOrIsRefused(t *testing.T) {
 }
 
 func TestASecretThatIsStoredInAnotherShapeIsHiddenAsAWhole(t *testing.T) {
-	k := kindByName["applicationpersistenceprofile"]
-	stored := Object{"http_cookie_persistence_profile": Object{"encryption_key": []any{Object{"name": "k",
-		"aes_key": "AES"}}}}
+	k := kindByName["virtualservice"]
+	stored := Object{"oauth_vs_config": Object{"key": []any{Object{"hmac_key": []any{Object{"name": "AES"}}}}}}
 	if shown := fmt.Sprint(k.Redact(stored)); strings.Contains(shown, "AES") {
 		t.Errorf("read back: %s", shown)
 	}

@@ -47,9 +47,15 @@ func (f *fabric) askAt(engine string, cookies ...string) (server string, set []s
 // changePool changes the virtual service's, and waits until all engines go by that.
 func (f *fabric) changePool(engines int, edit func(client.Object)) {
 	f.Helper()
+	f.changeFor(engines, "pool", "web", edit)
+}
+
+// changeFor changes an object that the virtual service uses, and waits until all engines go by that.
+func (f *fabric) changeFor(engines int, kind, name string, edit func(client.Object)) {
+	f.Helper()
 	before := f.untilInForce(engines)
-	f.change("pool", "web", edit)
-	f.eventually("engines have the pool", func() error {
+	f.change(kind, name, edit)
+	f.eventually("engines have the "+kind, func() error {
 		now, err := f.revision(engines)
 		if err == nil && now <= before {
 			err = errors.New("not yet")
@@ -82,6 +88,54 @@ func TestCookieOfOneEngineLeadsToTheSameServerOnTheOther(t *testing.T) {
 	}
 	if len(servers) != 2 {
 		t.Errorf("clients without a cookie went to %v", servers)
+	}
+}
+
+func TestCookieWithATimeoutStaysGoodOnAllEnginesWhileKeysAreTurned(t *testing.T) {
+	f := setUpFabric(t, 2, func(*topology.Topology) {})
+	key := func(name string) client.Object { return client.Object{"name": name, "aes_key": "secret of " + name} }
+	keys := func(current string, all ...any) client.Object {
+		return client.Object{"cookie_name": "to", "timeout": 60, "encryption_key": current, "key": all}
+	}
+	_, err := f.controller.Session.Create(f.ctx, "applicationpersistenceprofile", client.Object{
+		"name": "dated", "persistence_type": "PERSISTENCE_TYPE_HTTP_COOKIE",
+		"http_cookie_persistence_profile": keys("", key("one"))})
+	f.must(err)
+	f.changePool(2, func(o client.Object) {
+		o["lb_algorithm"] = "LB_ALGORITHM_ROUND_ROBIN"
+		o["application_persistence_profile_ref"] = "/api/applicationpersistenceprofile?name=dated"
+	})
+	servers := map[string]string{}
+	for range 4 {
+		server, set := f.askAt("engine-1")
+		if len(set) != 1 || !strings.HasPrefix(set[0], "to=") {
+			t.Fatalf("of %s: %v", server, set)
+		}
+		cookie, _, _ := strings.Cut(set[0], ";")
+		servers[cookie] = server
+	}
+	goOn := func() {
+		t.Helper()
+		for cookie, server := range servers {
+			for _, engine := range []string{"engine-2", "engine-1"} {
+				if again, set := f.askAt(engine, cookie); again != server || len(set) != 0 {
+					t.Errorf("%s sent a client of %s to %s, and set %v", engine, server, again, set)
+				}
+			}
+		}
+	}
+	goOn()
+	f.changeFor(2, "applicationpersistenceprofile", "dated", func(o client.Object) {
+		o["http_cookie_persistence_profile"] = keys("two", key("one"), key("two"))
+	})
+	goOn()
+	f.changeFor(2, "applicationpersistenceprofile", "dated", func(o client.Object) {
+		o["http_cookie_persistence_profile"] = keys("two", key("two"))
+	})
+	for cookie := range servers {
+		if _, set := f.askAt("engine-2", cookie); len(set) != 1 {
+			t.Errorf("the key of %s is gone, and the client got %v", cookie, set)
+		}
 	}
 }
 

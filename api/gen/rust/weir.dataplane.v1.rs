@@ -963,6 +963,12 @@ pub struct CookiePersistence {
     /// 0: until the client's session ends
     #[prost(uint32, tag = "4")]
     pub max_age_s: u32,
+    /// the time is sealed in the cookie, which counts so long; 0: no cookie expires, and none is sealed
+    #[prost(uint32, tag = "5")]
+    pub timeout_s: u32,
+    /// of AES-256; the first seals, all open
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    pub seal_keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1032,6 +1038,85 @@ impl WhenServerDown {
             "WHEN_SERVER_DOWN_ANOTHER" => Some(Self::Another),
             "WHEN_SERVER_DOWN_ABORT" => Some(Self::Abort),
             "WHEN_SERVER_DOWN_CONTINUE" => Some(Self::Continue),
+            _ => None,
+        }
+    }
+}
+/// What binds clients to servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum BoundBy {
+    Nothing = 0,
+    Cookie = 1,
+    /// a header field
+    Header = 2,
+    /// of the client
+    Address = 3,
+}
+impl BoundBy {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Nothing => "BOUND_BY_NOTHING",
+            Self::Cookie => "BOUND_BY_COOKIE",
+            Self::Header => "BOUND_BY_HEADER",
+            Self::Address => "BOUND_BY_ADDRESS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "BOUND_BY_NOTHING" => Some(Self::Nothing),
+            "BOUND_BY_COOKIE" => Some(Self::Cookie),
+            "BOUND_BY_HEADER" => Some(Self::Header),
+            "BOUND_BY_ADDRESS" => Some(Self::Address),
+            _ => None,
+        }
+    }
+}
+/// Whether a request goes to the server that its client is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Bond {
+    /// the request names no server
+    None = 0,
+    Kept = 1,
+    /// its cookie has
+    Expired = 2,
+    /// what follows is when_down of the pool
+    ServerDown = 3,
+    /// another server gets the request
+    ServerDisabled = 4,
+    /// it is full or suspect: another server gets the request
+    ServerBusy = 5,
+}
+impl Bond {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "BOND_NONE",
+            Self::Kept => "BOND_KEPT",
+            Self::Expired => "BOND_EXPIRED",
+            Self::ServerDown => "BOND_SERVER_DOWN",
+            Self::ServerDisabled => "BOND_SERVER_DISABLED",
+            Self::ServerBusy => "BOND_SERVER_BUSY",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "BOND_NONE" => Some(Self::None),
+            "BOND_KEPT" => Some(Self::Kept),
+            "BOND_EXPIRED" => Some(Self::Expired),
+            "BOND_SERVER_DOWN" => Some(Self::ServerDown),
+            "BOND_SERVER_DISABLED" => Some(Self::ServerDisabled),
+            "BOND_SERVER_BUSY" => Some(Self::ServerBusy),
             _ => None,
         }
     }
@@ -1533,6 +1618,15 @@ pub struct Explanation {
     /// of the group
     #[prost(message, repeated, tag = "642")]
     pub members: ::prost::alloc::vec::Vec<MemberStanding>,
+    /// what persistence of the pool goes by
+    #[prost(enumeration = "BoundBy", tag = "680")]
+    pub bound_by: i32,
+    /// what persistence comes to
+    #[prost(enumeration = "Bond", tag = "681")]
+    pub bond: i32,
+    /// that the client is bound to; empty: none, or one that is not in the pool
+    #[prost(string, tag = "682")]
+    pub bound_server_id: ::prost::alloc::string::String,
     /// unset: the virtual service has none, or an answer comes before it
     #[prost(message, optional, tag = "702")]
     pub cache: ::core::option::Option<CacheTold>,

@@ -32,8 +32,7 @@ func init() {
 			},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("cookies are made with the first key that has an aes_key, and those of the others are read",
-				"http_cookie_persistence_profile.encryption_key http_cookie_persistence_profile.key"),
+			schema.NoEffect("cookies are made with aes_key alone", "http_cookie_persistence_profile.key"),
 			schema.NoEffect("engines do not support this kind of persistence yet", ""),
 		},
 	})
@@ -52,12 +51,14 @@ var (
 
 // HTTPCookiePersistence is the form of the cookie that names a server.
 type HTTPCookiePersistence struct {
-	CookieName         string           `json:"cookie_name"` // empty: the name is derived from the pool
-	AlwaysSendCookie   bool             `json:"always_send_cookie" default:"false"`
-	HTTPOnly           bool             `json:"http_only" default:"false"`
-	IsPersistentCookie bool             `json:"is_persistent_cookie" default:"false"`
-	TimeoutMin         uint32           `json:"timeout" max:"14400"` // lifetime of the cookie; 0: the browser's session
-	Keys               []PersistenceKey `json:"key" items:"16"`
+	CookieName         string `json:"cookie_name"` // empty: the name is derived from the pool
+	AlwaysSendCookie   bool   `json:"always_send_cookie" default:"false"`
+	HTTPOnly           bool   `json:"http_only" default:"false"`
+	IsPersistentCookie bool   `json:"is_persistent_cookie" default:"false"`
+	TimeoutMin         uint32 `json:"timeout" max:"14400"` // since the cookie was made; 0: no end
+	// name of the key that makes cookies; empty: the first
+	EncryptionKey string           `json:"encryption_key" secret:"true"`
+	Keys          []PersistenceKey `json:"key" items:"16"`
 }
 
 // PersistenceKey is the key from which the names of servers in cookies are made.

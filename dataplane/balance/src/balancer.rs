@@ -97,6 +97,8 @@ pub struct Ties {
     pub when_down: WhenDown,
     /// A disabled server still gets them, until it has [left](Balancer::leave).
     pub keeps_disabled: bool,
+    /// The key of a request binds it, for [`Algorithm::ConsistentHash`], to the server that it would have if all took requests.
+    pub by_key: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -301,11 +303,16 @@ impl Balancer {
             true => self.next_for_trial(now_ns, exclude),
             false => None,
         };
-        let position = for_trial.or_else(|| match way {
+        let position = match way {
+            _ if for_trial.is_some() => for_trial,
             Way::Order => self.next_in_order(exclude),
-            Way::Ring => self.next_on_ring(now_ns, key, exclude),
+            Way::Ring => match self.bound_by_key(now_ns, key, exclude) {
+                Bound::Another => self.next_on_ring(now_ns, key, exclude),
+                Bound::Server(position) => Some(position),
+                Bound::Nothing => return None,
+            },
             Way::Lots => self.next_drawn(now_ns, exclude),
-        });
+        };
         let position = position.or_else(|| self.next_suspect(exclude))?;
         self.begin(position, now_ns);
         Some(position)
@@ -323,7 +330,33 @@ impl Balancer {
 
     /// What [`take`](Self::take) would return.
     pub fn bound(&self, now_ns: u64, id: u32) -> Bound {
-        let Some(position) = self.position(id) else { return Bound::Another };
+        self.position(id).map_or(Bound::Another, |position| self.bound_at(now_ns, position))
+    }
+
+    /// What a request with this key gets at the server that the key binds it to; [`Bound::Another`] also where keys do not
+    /// bind.
+    #[inline]
+    pub fn bound_by_key(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Bound {
+        if !self.ties.by_key {
+            return Bound::Another;
+        }
+        match self.owner(key) {
+            Some(owner) if !exclude.contains(&self.servers[owner].spec.id) => self.bound_at(now_ns, owner),
+            _ => Bound::Another,
+        }
+    }
+
+    /// The position of the server that a key binds a request to; `None`: keys do not bind.
+    #[cold]
+    pub fn owner(&mut self, key: HashKey) -> Option<usize> {
+        if !self.ties.by_key || self.algorithm != Algorithm::ConsistentHash {
+            return None;
+        }
+        self.renew_ring();
+        self.ring.nearest(key)
+    }
+
+    fn bound_at(&self, now_ns: u64, position: usize) -> Bound {
         let server = &self.servers[position];
         let takes = !server.is_full()
             && match (server.up, server.spec.enabled) {
@@ -609,15 +642,19 @@ impl Balancer {
 
     /// Many servers may come and go between two picks; the ring follows them once.
     fn next_on_ring(&mut self, now_ns: u64, key: HashKey, exclude: &[u32]) -> Option<usize> {
-        if std::mem::take(&mut self.ring_is_old) {
-            self.ring.stand(|position| self.servers[position].stands());
-        }
+        self.renew_ring();
         let servers = &self.servers;
         self.ring.find(key, |position| {
             let server = &servers[position];
             let asked = self.needs_all || server.may_be_asked(now_ns);
             server.eligible() && asked && !exclude.contains(&server.spec.id)
         })
+    }
+
+    fn renew_ring(&mut self) {
+        if std::mem::take(&mut self.ring_is_old) {
+            self.ring.stand(|position| self.ties.by_key || self.servers[position].stands());
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl Ring {
     }
 
     /// The server for `key`, of all that stand on the ring.
-    fn nearest(&self, key: HashKey) -> Option<usize> {
+    pub fn nearest(&self, key: HashKey) -> Option<usize> {
         let first = *self.standing.first()?;
         let mut nearest = (u32::MAX, 0);
         for probe in key.probes().take(PROBES) {

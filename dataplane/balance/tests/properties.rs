@@ -333,12 +333,44 @@ fn ties_say_what_a_bound_request_gets_whose_server_takes_none() {
         }
         bound
     };
-    let down = |when_down| bound(Ties { when_down, keeps_disabled: false }, true, false);
+    let down = |when_down| bound(Ties { when_down, ..Ties::default() }, true, false);
     assert_eq!(down(WhenDown::Another), Bound::Another);
     assert_eq!(down(WhenDown::Abort), Bound::Nothing);
     assert_eq!(down(WhenDown::Continue), Bound::Server(1));
-    let disabled = |keeps_disabled, up| bound(Ties { when_down: WhenDown::Continue, keeps_disabled }, false, up);
+    let disabled = |keeps_disabled, up| {
+        bound(Ties { when_down: WhenDown::Continue, keeps_disabled, ..Ties::default() }, false, up)
+    };
     assert_eq!(disabled(false, true), Bound::Another);
     assert_eq!(disabled(true, true), Bound::Server(1));
     assert_eq!(disabled(true, false), Bound::Another);
+}
+
+#[test]
+fn ties_bind_the_keys_of_a_server_that_takes_none() {
+    let picks = |ties, enabled, up| {
+        let mut spec = PoolSpec { monitored: true, ..pool(Algorithm::ConsistentHash, &[1, 1, 1]) };
+        let mut balancer = Balancer::new(&spec);
+        (0..3).for_each(|id| balancer.set_up(id, true));
+        let own: Vec<_> = (0..200).filter(|number| balancer.pick(0, key(*number), &[]) == Some(1)).collect();
+        assert!(own.len() > 20);
+        spec.ties = ties;
+        spec.servers[1].enabled = enabled;
+        balancer.reconcile(&spec);
+        balancer.set_up(1, up);
+        let others = (0..200).filter(|number| !own.contains(number));
+        assert!(others.map(|number| balancer.pick(0, key(number), &[])).all(|picked| picked.is_some_and(|at| at != 1)));
+        let picks: HashSet<_> = own.iter().map(|number| balancer.pick(0, key(*number), &[])).collect();
+        let previews: HashSet<_> =
+            own.iter().map(|number| balancer.preview(0, key(*number)).map(|(at, _)| at)).collect();
+        assert_eq!(picks, previews);
+        assert!(balancer.pick(0, key(own[0]), &[1]).is_some_and(|at| at != 1), "it was tried in vain");
+        picks
+    };
+    let down = |when_down| picks(Ties { when_down, by_key: true, ..Ties::default() }, true, false);
+    let others = HashSet::from([Some(0), Some(2)]);
+    assert_eq!(down(WhenDown::Another), others);
+    assert_eq!(down(WhenDown::Abort), HashSet::from([None]));
+    assert_eq!(down(WhenDown::Continue), HashSet::from([Some(1)]));
+    let disabled = |keeps_disabled| picks(Ties { keeps_disabled, by_key: true, ..Ties::default() }, false, true);
+    assert_eq!((disabled(false), disabled(true)), (others, HashSet::from([Some(1)])));
 }

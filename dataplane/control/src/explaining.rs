@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_api::dataplane::v1::{self, Eligibility};
 use weir_proxy::explain::{
-    Algorithm, Bypass, Chosen, Explanation, FromCache, Picked, PickedMember, Question, Standing,
+    Algorithm, Bond, BoundBy, Bypass, Chosen, Explanation, FromCache, Picked, PickedMember, Question, Standing,
 };
 use weir_snapshot::{CertificateMode, HashInput, Pool};
 
@@ -150,6 +150,25 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
             Picked::ByPersistence => v1::Picked::ByPersistence,
             Picked::ForTrial => v1::Picked::ForTrial,
             Picked::AsLast => v1::Picked::AsLast,
+        }
+        .into();
+    }
+    if let Some((server, by, bond)) = told.bound {
+        let bound = pool.servers.iter().find(|known| Some(known.id) == server);
+        answer.bound_server_id = bound.map(|server| server.name.clone()).unwrap_or_default();
+        answer.bound_by = match by {
+            BoundBy::Cookie => v1::BoundBy::Cookie,
+            BoundBy::Field => v1::BoundBy::Header,
+            BoundBy::Address => v1::BoundBy::Address,
+        }
+        .into();
+        answer.bond = match bond {
+            Bond::Expired => v1::Bond::Expired,
+            Bond::ServerDown => v1::Bond::ServerDown,
+            Bond::ServerDisabled => v1::Bond::ServerDisabled,
+            Bond::ServerBusy => v1::Bond::ServerBusy,
+            Bond::Kept | Bond::Undated | Bond::Ruled if server.is_some() => v1::Bond::Kept,
+            Bond::Kept | Bond::Undated | Bond::Ruled => v1::Bond::None,
         }
         .into();
     }

@@ -5,7 +5,7 @@
 use foldhash::{HashMap, HashMapExt};
 use weir_wire::head::{Fields, Name, is_token};
 
-use crate::ClientFacts;
+use crate::{ClientFacts, seal::Seal};
 
 /// What a pool asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,10 @@ pub struct PersistenceSettings {
     pub http_only: bool,
     /// How long the client keeps it; 0: until it ends.
     pub max_age_s: u32,
+    /// How long a cookie counts after it was made, which it says in itself. 0: cookies do not expire, and say nothing.
+    pub timeout_s: u32,
+    /// Of AES-256. The first seals, and all open.
+    pub seal_keys: Vec<Vec<u8>>,
 }
 
 /// The names of a server, by id.
@@ -33,6 +37,35 @@ enum By {
     Field,
 }
 
+/// What a request says about its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binding {
+    None,
+    To(u32),
+    /// Its cookie does not say when it was made, as cookies here do: the client gets another one.
+    Undated(u32),
+    Expired,
+}
+
+impl Binding {
+    pub fn server(self) -> Option<u32> {
+        match self {
+            Self::To(server) | Self::Undated(server) => Some(server),
+            Self::None | Self::Expired => None,
+        }
+    }
+}
+
+/// Cookies that expire.
+#[derive(Debug)]
+struct Dated {
+    timeout_s: u64,
+    digests: HashMap<u32, [u8; 12]>,
+    /// What stands before the sealed name, and behind it for a client in plain and for one in TLS.
+    begin: Vec<u8>,
+    ends: [Vec<u8>; 2],
+}
+
 /// The names of the servers of a pool, compiled.
 #[derive(Debug)]
 pub struct Persistence {
@@ -42,10 +75,13 @@ pub struct Persistence {
     servers: HashMap<Vec<u8>, u32>,
     /// By server: the line for a client in plain, and for one in TLS.
     lines: HashMap<u32, [Vec<u8>; 2]>,
+    seal: Option<Seal>,
+    /// `None`: cookies do not expire.
+    dated: Option<Box<Dated>>,
 }
 
 impl Persistence {
-    /// By cookies. `None`: the name or a token cannot stand in a Set-Cookie.
+    /// By cookies. `None`: the name or a token cannot stand in a Set-Cookie, or a key is none.
     pub fn compile<'t>(settings: &PersistenceSettings, named: impl Iterator<Item = Named<'t>>) -> Option<Self> {
         let name = &settings.cookie_name;
         let (mut servers, mut lines) = (HashMap::new(), HashMap::new());
@@ -57,20 +93,36 @@ impl Persistence {
             0 => String::new(),
             seconds => format!("; Max-Age={seconds}"),
         };
+        let mut seal = match settings.seal_keys.as_slice() {
+            [] if settings.timeout_s == 0 => None,
+            keys => Some(Seal::of(keys)?),
+        };
+        let end = |secure| format!("; Path=/{max_age}{http_only}{secure}\r\n");
+        let ends = [end(""), end("; Secure")];
+        let mut digests = HashMap::new();
         for Named { server, token, others } in named {
             // A token is more than enough for a value (RFC 6265 §4.1.1).
             if !is_token(token.as_bytes()) {
                 return None;
             }
-            let line =
-                |secure| format!("Set-Cookie: {name}={token}; Path=/{max_age}{http_only}{secure}\r\n").into_bytes();
             for token in others.iter().map(String::as_str).chain([token]) {
                 servers.insert(token.as_bytes().to_vec(), server);
+                if let Some(seal) = &mut seal {
+                    digests.insert(server, seal.learn(token, server));
+                }
             }
-            lines.insert(server, [line(""), line("; Secure")]);
+            if settings.timeout_s == 0 {
+                let line = |end| format!("Set-Cookie: {name}={token}{end}").into_bytes();
+                lines.insert(server, ends.each_ref().map(line));
+            }
         }
         let by = By::Cookie { always: settings.always };
-        Some(Self { by, name: name.as_bytes().to_vec(), servers, lines })
+        let dated = (settings.timeout_s > 0).then(|| {
+            let begin = format!("Set-Cookie: {name}=").into_bytes();
+            let ends = ends.map(String::into_bytes);
+            Box::new(Dated { timeout_s: settings.timeout_s.into(), digests, begin, ends })
+        });
+        Some(Self { by, name: name.as_bytes().to_vec(), servers, lines, seal, dated })
     }
 
     /// By a header field, from values by server; empty: no value names it. The first server with a value has it. `None`:
@@ -81,30 +133,84 @@ impl Persistence {
             servers.entry(value.as_bytes().to_vec()).or_insert(server);
         }
         let name = name.as_bytes().to_vec();
-        is_token(&name).then(|| Self { by: By::Field, name, servers, lines: HashMap::new() })
+        is_token(&name).then(|| Self { by: By::Field, name, servers, lines: HashMap::new(), seal: None, dated: None })
     }
 
-    /// The server that a request asks for. If it has several cookies of the name, the first known token counts.
-    pub fn named_by(&self, fields: &Fields<'_>) -> Option<u32> {
+    /// Whether it is a cookie, and not a header field.
+    pub fn is_by_cookie(&self) -> bool {
+        matches!(self.by, By::Cookie { .. })
+    }
+
+    /// The server that a request asks for, at a time in seconds since 1970. If it has several cookies of the name, the first
+    /// counts that names a server.
+    pub fn named_by(&self, fields: &Fields<'_>, unix_s: u64) -> Binding {
         if matches!(self.by, By::Field) {
-            return self.servers.get(fields.find(&self.name)?.trim_ascii()).copied();
+            let named = fields.find(&self.name).and_then(|value| self.servers.get(value.trim_ascii()));
+            return named.map_or(Binding::None, |server| Binding::To(*server));
         }
         let cookies = fields.iter().filter(|field| field.name == Name::Other && is_cookie(field.name_text));
-        let mut pairs = cookies.flat_map(|field| field.value.split(|&byte| byte == b';'));
-        pairs.find_map(|pair| {
-            let value = pair.trim_ascii().strip_prefix(self.name.as_slice())?.strip_prefix(b"=")?;
-            self.servers.get(value).copied()
-        })
+        let pairs = cookies.flat_map(|field| field.value.split(|&byte| byte == b';'));
+        let mut expired = Binding::None;
+        for pair in pairs {
+            let value = pair.trim_ascii().strip_prefix(self.name.as_slice()).and_then(|rest| rest.strip_prefix(b"="));
+            match value.map_or(Binding::None, |value| self.read(value, unix_s)) {
+                Binding::None => {}
+                Binding::Expired => expired = Binding::Expired,
+                named => return named,
+            }
+        }
+        expired
     }
 
-    /// The line that a response of a server gets, for a client that asked for `named`.
-    pub fn line(&self, server: u32, named: Option<u32>, client: &ClientFacts) -> &[u8] {
-        match self.lines.get(&server) {
-            Some(lines) if matches!(self.by, By::Cookie { always: true }) || named != Some(server) => {
-                &lines[usize::from(client.tls)]
-            }
-            _ => b"",
+    fn read(&self, value: &[u8], unix_s: u64) -> Binding {
+        if let Some((server, made)) = self.seal.as_ref().and_then(|seal| seal.open(value)) {
+            // One from the future is as old: the clock of the engine that made it may have been wrong.
+            let is_good = self.dated.as_ref().is_none_or(|dated| unix_s.abs_diff(made) < dated.timeout_s);
+            return if is_good { Binding::To(server) } else { Binding::Expired };
         }
+        match (self.servers.get(value), &self.dated) {
+            (None, _) => Binding::None,
+            (Some(server), None) => Binding::To(*server),
+            (Some(server), Some(_)) => Binding::Undated(*server),
+        }
+    }
+
+    /// The line that a response of a server gets, for a client that is well `bound` to a server. A line that says the time
+    /// is written into `room`.
+    #[inline]
+    pub fn line<'l>(
+        &'l self,
+        server: u32,
+        bound: Option<u32>,
+        client: &ClientFacts,
+        unix_s: u64,
+        room: &'l mut Vec<u8>,
+    ) -> &'l [u8] {
+        if bound == Some(server) && !matches!(self.by, By::Cookie { always: true }) {
+            return b"";
+        }
+        if let Some(dated) = &self.dated {
+            return self.dated_line(dated, server, client, unix_s, room);
+        }
+        self.lines.get(&server).map_or(b"", |lines| &lines[usize::from(client.tls)])
+    }
+
+    #[cold]
+    fn dated_line<'l>(
+        &self,
+        dated: &Dated,
+        server: u32,
+        client: &ClientFacts,
+        unix_s: u64,
+        room: &'l mut Vec<u8>,
+    ) -> &'l [u8] {
+        room.clear();
+        if let (Some(seal), Some(digest)) = (&self.seal, dated.digests.get(&server)) {
+            room.extend_from_slice(&dated.begin);
+            seal.write(*digest, unix_s, room);
+            room.extend_from_slice(&dated.ends[usize::from(client.tls)]);
+        }
+        room
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Core {
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
     pub scratch: Vec<u8>,
+    /// A Set-Cookie of persistence that says the time.
+    pub cookie_line: Vec<u8>,
     /// Exchanges of streams, which choose a server at the end of the batch.
     pub opened: Vec<ExchangeId>,
     /// Exchanges whose request goes to an idle server connection at the end of the batch.
@@ -107,6 +109,7 @@ impl Core {
             verified: Verified::default(),
             date: Date::at(0),
             scratch: Vec::new(),
+            cookie_line: Vec::new(),
             opened: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),

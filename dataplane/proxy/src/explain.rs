@@ -5,11 +5,11 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
+use weir_balance::{HashKey, Reason};
 use weir_cache::Fit;
 use weir_jwt::Verified;
-use weir_policy::{ClientFacts, HttpProfile};
+use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
 use weir_rules::{Asked, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_script::{Ending, SeenTls};
@@ -23,7 +23,7 @@ use weir_wire::{
     http1::{self, Parsed},
 };
 
-pub use crate::{cache::asking::Bypass, groups::PickedMember};
+pub use crate::{cache::asking::Bypass, exchange::bond::Bond, groups::PickedMember};
 use crate::{
     cache::{
         asking::{Asking, servers_of},
@@ -85,6 +85,8 @@ pub struct Explanation {
     pub said: Option<String>,
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
+    /// The server that the client is bound to, by what, and what becomes of that. `None`: the pool binds no clients.
+    pub bound: Option<(Option<u32>, BoundBy, Bond)>,
     /// What the cache of the worker makes of the request; `None`: the virtual service has none, or an answer comes before it.
     pub cache: Option<FromCache>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
@@ -131,9 +133,16 @@ pub enum Chosen {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BoundBy {
+    Cookie,
+    Field,
+    Address,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Picked {
     ByAlgorithm,
-    /// A cookie names it.
+    /// The client is bound to it.
     ByPersistence,
     ForTrial,
     AsLast,
@@ -448,7 +457,7 @@ fn tell_server(
         None => return Err(lacks_pool(service).into()),
         Some(Destination::Pool(pool)) => (Some(pool.clone()), Some(pool.fail_action.clone())),
         Some(Destination::Group(group)) => {
-            let foreseen = core.pools.preview_in(now, &group, fields, client);
+            let foreseen = core.pools.preview_in((now, core.date.unix_s()), &group, fields, client);
             let Foreseen { chosen, group, servers } =
                 foreseen.unwrap_or(Foreseen { chosen: None, group, servers: Vec::new() });
             told.member = chosen.as_ref().map(|(_, why)| *why);
@@ -498,7 +507,10 @@ fn tell_pick(
 ) -> bool {
     let mut aborts = false;
     let key = balance_key(&pool, head, client);
-    let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
+    let unix_s = core.date.unix_s();
+    let binding = head.and_then(|head| Some(pool.persistence.as_ref()?.named_by(&head.fields, unix_s)));
+    let named = binding.and_then(Binding::server);
+    told.bound = ruled.is_none().then(|| bound(core, now, &pool, key, binding)).flatten();
     if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
         told.servers = servers
@@ -519,4 +531,28 @@ fn tell_pick(
     }
     told.pool = Some(pool);
     aborts
+}
+
+/// The server of a pool that a request is bound to, by what, and what becomes of that.
+fn bound(
+    core: &mut Core,
+    now: Time,
+    pool: &Pool,
+    key: HashKey,
+    binding: Option<Binding>,
+) -> Option<(Option<u32>, BoundBy, Bond)> {
+    let (server, by, mut bond) = match &pool.persistence {
+        Some(persistence) => {
+            let by = if persistence.is_by_cookie() { BoundBy::Cookie } else { BoundBy::Field };
+            let binding = binding.unwrap_or(Binding::None);
+            (binding.server(), by, Bond::of(binding))
+        }
+        None => (Some(core.pools.owner(pool, key)?), BoundBy::Address, Bond::Kept),
+    };
+    if let Some(server) = server
+        && !core.pools.keeps_bond(now, pool, server)
+    {
+        bond = bond.lost(core.pools.standing(pool, server));
+    }
+    Some((server, by, bond))
 }

@@ -30,12 +30,12 @@ impl Core {
     #[inline(never)]
     pub fn choose_pool(
         pools: &mut Pools,
-        now: Time,
+        (now, unix_s): (Time, u64),
         group: &PoolGroup,
         fields: &Fields<'_>,
         peer: SocketAddr,
     ) -> Option<Arc<Pool>> {
-        let named = pools.named_in(now, group, fields);
+        let named = pools.named_in((now, unix_s), group, fields);
         named.or_else(|| pools.choose_in(now, group, peer, &[])).or_else(|| group.pools.first().cloned())
     }
 
@@ -71,9 +71,9 @@ impl Core {
 impl Pools {
     /// The pool of a group that has the server which a cookie or a header field names, if that server takes requests, or
     /// no other one may.
-    fn named_in(&self, now: Time, group: &PoolGroup, fields: &Fields<'_>) -> Option<Arc<Pool>> {
+    fn named_in(&self, (now, unix_s): (Time, u64), group: &PoolGroup, fields: &Fields<'_>) -> Option<Arc<Pool>> {
         let names = |pool: &&Arc<Pool>| {
-            let named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(fields));
+            let named = pool.persistence.as_ref().and_then(|of| of.named_by(fields, unix_s).server());
             let balancer = self.balancer(pool.id);
             named.zip(balancer).is_some_and(|(named, balancer)| balancer.bound(now.nanos, named) != Bound::Another)
         };
@@ -99,12 +99,12 @@ impl Pools {
     /// What [`Core::choose_pool`] would choose.
     pub fn preview_in(
         &mut self,
-        now: Time,
+        (now, unix_s): (Time, u64),
         group: &PoolGroup,
         fields: Option<&Fields<'_>>,
         peer: SocketAddr,
     ) -> Option<Foreseen> {
-        let named = fields.and_then(|fields| self.named_in(now, group, fields));
+        let named = fields.and_then(|fields| self.named_in((now, unix_s), group, fields));
         let Self { rows, groups, .. } = self;
         let GroupRow { group, turns } = groups.row(group)?;
         let sharing = sharing(group, peer);

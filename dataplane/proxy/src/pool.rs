@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Standing};
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
@@ -141,6 +141,34 @@ impl Pools {
             Bound::Another => Ok(None),
             Bound::Nothing => Err(Error::BoundServerDown),
         }
+    }
+
+    /// Whether no server of a pool may get a request, because the one that its key binds it to is down.
+    #[cold]
+    pub fn denies(&mut self, now: Time, pool: &Pool, key: HashKey, tried: &[u32]) -> bool {
+        let row = self.row(pool.id).filter(|row| row.is_of(pool));
+        row.is_some_and(|row| row.balancer.bound_by_key(now.nanos, key, tried) == Bound::Nothing)
+    }
+
+    /// The server that a key binds requests to.
+    pub fn owner(&mut self, pool: &Pool, key: HashKey) -> Option<u32> {
+        let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
+        let owner = row.balancer.owner(key)?;
+        Some(row.place(owner)?.server)
+    }
+
+    /// Whether a request that is bound to a server gets it.
+    pub fn keeps_bond(&mut self, now: Time, pool: &Pool, server: u32) -> bool {
+        let row = self.row(pool.id).filter(|row| row.is_of(pool));
+        row.is_some_and(|row| matches!(row.balancer.bound(now.nanos, server), Bound::Server(_)))
+    }
+
+    /// What speaks against a server.
+    #[cold]
+    pub fn standing(&mut self, pool: &Pool, server: u32) -> Standing {
+        let balancer = self.row(pool.id).map(|row| &row.balancer);
+        let position = balancer.and_then(|balancer| Some((balancer, balancer.position(server)?)));
+        position.map_or(Standing::Eligible, |(balancer, position)| balancer.standing(position))
     }
 
     /// What a request without earlier tries would get, and whether that is the server that a cookie names. Also the row's

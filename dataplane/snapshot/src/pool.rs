@@ -372,6 +372,8 @@ fn persistence(
         always: wanted.always,
         http_only: wanted.http_only,
         max_age_s: wanted.max_age_s,
+        timeout_s: wanted.timeout_s,
+        seal_keys: wanted.seal_keys.clone(),
     };
     let named = servers.iter().zip(&source.servers).map(|(server, source)| Named {
         server: server.id,
@@ -402,7 +404,10 @@ fn ties(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option
             return None;
         }
     };
-    Some(Ties { when_down, keeps_disabled: source.keeps_disabled })
+    let keeps_disabled = source.keeps_disabled;
+    let names_servers = source.persistence.is_some() || !source.persistence_header.is_empty();
+    let by_key = !names_servers && (keeps_disabled || when_down != WhenDown::Another);
+    Some(Ties { when_down, keeps_disabled, by_key })
 }
 
 fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Algorithm> {

@@ -1,7 +1,7 @@
 //! What would be picked now, and why not others. Nothing that a later choice depends on changes.
 
 use crate::{
-    Balancer, HashKey,
+    Balancer, Bound, HashKey,
     balancer::{Server, Way},
 };
 
@@ -34,14 +34,19 @@ impl Balancer {
         let way = self.algorithm.way();
         let trial_is_due = way != Way::Ring && self.next_trial_ns <= now_ns && !self.needs_all;
         let trial = if trial_is_due { self.due_for_trial(now_ns, &[]) } else { None };
-        let by_algorithm = trial.or_else(|| match way {
+        let by_algorithm = match way {
+            _ if trial.is_some() => trial,
             Way::Order => self.order.first().map(|first| first.position()),
-            Way::Ring => self.next_on_ring(now_ns, key, &[]),
+            Way::Ring => match self.bound_by_key(now_ns, key, &[]) {
+                Bound::Another => self.next_on_ring(now_ns, key, &[]),
+                Bound::Server(position) => Some(position),
+                Bound::Nothing => return None,
+            },
             Way::Lots => {
                 self.renew_lots();
                 self.drawn(now_ns, &[], &mut self.numbers.clone())
             }
-        });
+        };
         let of = |position: usize| match self.servers[position].health.is_suspect() && !self.needs_all {
             true => (position, Reason::Trial),
             false => (position, Reason::Algorithm),

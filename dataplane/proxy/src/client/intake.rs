@@ -31,6 +31,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange, Wait,
+        bond::Bond,
         incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
@@ -198,7 +199,7 @@ impl Received<'_> {
         {
             ruled.look_at_content(content, http, self.head, client);
         }
-        let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
+        let pick = |group: &_| Core::choose_pool(pools, (io.now(), io.unix_s()), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);
         match self.go_on(io, (client, conn), exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
@@ -318,7 +319,10 @@ impl Received<'_> {
         if let Some(pool) = pool {
             let host = edits.and_then(Edits::host).or(head.host);
             exchange.key = balance_key(pool, Some(head), client.peer);
-            exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
+            if let Some(persistence) = &pool.persistence {
+                let binding = persistence.named_by(&head.fields, io.unix_s());
+                (exchange.named, exchange.bond) = (binding.server(), Bond::of(binding).into());
+            }
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
         }
         if edits.is_some_and(|edits| edits.target().is_some()) {

@@ -23,7 +23,7 @@ use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited, within::Within},
+    exchange::{Exchange, awaited::Awaited, bond::Bond, within::Within},
     head::{self, Target},
     io::{Io, Time},
     page,
@@ -203,7 +203,9 @@ impl<'p> Ruled<'p> {
     }
 
     pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
-        exchange.named = self.server.or(exchange.named);
+        if self.server.is_some() {
+            (exchange.named, exchange.bond) = (self.server, Bond::Ruled.into());
+        }
         exchange.chosen = self.pool.take();
         match mem::take(&mut self.within) {
             Within::Service => {}

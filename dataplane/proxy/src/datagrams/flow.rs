@@ -218,6 +218,9 @@ impl Proxy {
         let aim = service.aim(peer, listener.port());
         let Some(pool) = aim.pool else { return self.choose_among(now, aim, peer, exclude) };
         let place = self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude);
+        if place.is_none() && self.core.pools.denies(now, pool, balance_key(pool, None, peer), exclude) {
+            return Err(Cause::NoServer);
+        }
         place.map_or_else(|| self.choose_among(now, aim, peer, exclude), Ok)
     }
 
@@ -228,6 +231,9 @@ impl Proxy {
         while let Some(pool) = self.core.pool_after(now, aim, peer, &left) {
             if let Some(place) = self.core.pools.pick(now, &pool, balance_key(&pool, None, peer), exclude) {
                 return Ok(place);
+            }
+            if self.core.pools.denies(now, &pool, balance_key(&pool, None, peer), exclude) {
+                break;
             }
             left.push(pool.id);
         }

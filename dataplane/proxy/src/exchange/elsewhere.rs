@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_snapshot::{FailAction, Pool, PoolGroup};
 
 use crate::{
-    exchange::{Exchange, Phase, within::Within},
+    exchange::{Exchange, Phase, bond::Bond, within::Within},
     head,
 };
 
@@ -55,7 +55,9 @@ impl Exchange {
         (elsewhere.left, elsewhere.tries_before) = (left, tried);
         elsewhere.at_backup |= is_backup;
         self.chosen = Some(pool);
-        self.named = None;
+        if self.named.take().is_some() && self.bond.get() == Bond::Kept {
+            self.bond.set(Bond::ServerBusy);
+        }
     }
 
     /// What its client gets, or which pool takes over, if no server does.

@@ -2,6 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
+pub(crate) mod bond;
 pub(crate) mod coded;
 mod elsewhere;
 mod held;
@@ -15,7 +16,7 @@ pub(crate) mod within;
 
 use std::{cell::Cell, sync::Arc, time::Duration};
 
-use weir_balance::HashKey;
+use weir_balance::{HashKey, Standing};
 use weir_coding::Wanted;
 use weir_policy::HttpProfile;
 use weir_rate::Moment;
@@ -38,6 +39,7 @@ use crate::{
     error::{Error, defect},
     exchange::{
         awaited::Awaited,
+        bond::Bond,
         coded::{Coder, Compressing},
         held::Held,
         incoming::{Form, Incoming, Part},
@@ -66,6 +68,7 @@ pub(crate) struct Exchange {
     pub key: HashKey,
     /// The dense id of the server that the client's cookie names.
     pub named: Option<u32>,
+    pub bond: Cell<Bond>,
     /// The server's TLS name that the request determines; `None`: the server's usual name.
     pub asked_name: Option<Box<ServerName>>,
     /// Dense ids of servers that were tried in vain.
@@ -198,6 +201,7 @@ impl Exchange {
             chosen: None,
             key: HashKey::default(),
             named: None,
+            bond: Cell::default(),
             asked_name: None,
             tried: Vec::new(),
             body,
@@ -223,6 +227,12 @@ impl Exchange {
             Some(chosen) => Some(chosen),
             None => self.service.pool.as_ref().filter(|_| !self.is_for_group()),
         }
+    }
+
+    /// The server that the request names does not get it, because of how it stands.
+    #[cold]
+    pub fn lose_bond(&self, standing: Standing) {
+        self.bond.set(self.bond.get().lost(standing));
     }
 
     /// Has rules look at the response.

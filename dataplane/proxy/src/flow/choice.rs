@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use weir_balance::Standing;
 use weir_snapshot::Pool;
 
 use crate::{
@@ -49,13 +50,28 @@ impl Proxy {
         if !exchange.tried.is_empty() && core.leaves_pool(exchange, pool) {
             return self.find_elsewhere(io, id, otherwise);
         }
-        let named = exchange.named.filter(|named| !exchange.tried.contains(named));
-        let named = match named {
-            Some(named) => core.pools.take(io.now(), pool, named)?,
+        let named = match exchange.named {
+            Some(named) if exchange.tried.contains(&named) => {
+                exchange.lose_bond(Standing::Suspect);
+                None
+            }
+            Some(named) => {
+                let taken = core.pools.take(io.now(), pool, named);
+                if !matches!(taken, Ok(Some(_))) {
+                    exchange.lose_bond(core.pools.standing(pool, named));
+                }
+                taken?
+            }
             None => None,
         };
         let place = named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried));
-        let Some(place) = place else { return self.find_elsewhere(io, id, otherwise) };
+        let Some(place) = place else {
+            if core.pools.denies(io.now(), pool, exchange.key, &exchange.tried) {
+                exchange.lose_bond(Standing::Down);
+                return Err(Error::BoundServerDown);
+            }
+            return self.find_elsewhere(io, id, otherwise);
+        };
         if exchange.form == Form::Content {
             return self.find_stream(io, id, place, otherwise);
         }

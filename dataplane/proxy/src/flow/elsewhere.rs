@@ -59,6 +59,9 @@ impl Proxy {
             if let Some(place) = self.place_with_room(io, &pool, key, avoided.to_vec()) {
                 return Some((pool, place));
             }
+            if self.core.pools.denies(io.now(), &pool, key, avoided) {
+                return None;
+            }
             left.push(pool.id);
         }
     }

@@ -11,7 +11,7 @@ use weir_telemetry::{
 use crate::{
     client::Client,
     core::Core,
-    exchange::{Exchange, Phase, table::ExchangeId},
+    exchange::{Exchange, Phase, bond::Bond, table::ExchangeId},
     io::{Conn, Io},
     pool::Pools,
     proxy::{ClientSide, Parties, Proxy},
@@ -178,12 +178,17 @@ fn note_exchange(
         [] => usize::from(last.is_some()),
         tried => tried.len() + usize::from(last.is_some_and(|last| !tried.contains(&last))),
     };
+    let bond = match exchange.bond.get() {
+        Bond::Kept => Flags::default(),
+        bond => bond.flags(last.is_some()),
+    };
     let Some(slot) = records.slot(client.noted) else {
         if let Some(analytics) = exchange.service.analytics.as_deref() {
-            client.noted.weigh(analytics, &Outcome { spans, servers_tried, ..Outcome::default() });
+            client.noted.weigh(analytics, &Outcome { spans, servers_tried, bond, ..Outcome::default() });
         }
         return;
     };
+    slot.draft.fixed.flags |= bond;
     slot.spans = Some(spans);
     let fixed = &mut slot.draft.fixed;
     fixed.servers_tried = servers_tried.min(255) as u8;

@@ -21,6 +21,7 @@ use crate::{
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
+        bond::Bond,
         coded::Coder,
         incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
@@ -277,8 +278,8 @@ impl Parties<'_> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut ending) = (exchange.take_seen(), None);
-        let context =
-            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
+        let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
+        let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
@@ -326,8 +327,8 @@ impl Parties<'_> {
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut ending) = (exchange.take_seen(), None);
-        let context =
-            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
+        let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
+        let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
@@ -427,12 +428,15 @@ impl<'p> Context<'p> {
     fn of(
         exchange: &'p Exchange,
         client: &'p Client,
-        server: u32,
+        (server, unix_s, room): (u32, u64, &'p mut Vec<u8>),
         goes_on: bool,
         with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
     ) -> Result<Self, Error> {
         let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
-        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, &client.facts));
+        let cookie = persistence.map_or(&b""[..], |persistence| {
+            let bound = exchange.named.filter(|_| exchange.bond.get() != Bond::Undated);
+            persistence.line(server, bound, &client.facts, unix_s, room)
+        });
         Self::of_reply(exchange, client, goes_on, cookie, with)
     }
 

@@ -132,15 +132,23 @@ impl Slot {
     /// Whether nothing has failed.
     #[inline(always)]
     pub fn is_clean(&self) -> bool {
-        let Fixed { status, servers_tried, cause, .. } = &self.draft.fixed;
-        *status < 400 && *servers_tried <= 1 && *cause == 0
+        let Fixed { status, servers_tried, cause, flags, .. } = &self.draft.fixed;
+        *status < 400 && *servers_tried <= 1 && *cause == 0 && !flags.has_some(Flags::PERSISTENCE)
     }
 
     /// `client_rtt` is in nanoseconds, 0 if it is not known.
     pub fn outcome(&self, kind: Kind, spans: Spans, client_rtt: u64) -> Outcome {
         let Fixed { status, servers_tried, flags, .. } = self.draft.fixed;
         let is_long = kind != Kind::Request || flags.has(Flags::TUNNEL) || flags.has(Flags::WEBSOCKET);
-        Outcome { status, cause: self.cause, servers_tried: servers_tried.into(), spans, client_rtt, is_long }
+        Outcome {
+            status,
+            cause: self.cause,
+            servers_tried: servers_tried.into(),
+            spans,
+            client_rtt,
+            is_long,
+            bond: flags,
+        }
     }
 }
 

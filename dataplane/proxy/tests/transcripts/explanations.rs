@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
-    explain::{Chosen, Explanation, Picked, Question, Standing},
+    explain::{Bond, BoundBy, Chosen, Explanation, Picked, Question, Standing},
     io::{Gone, Io},
 };
 
@@ -92,6 +92,12 @@ fn cookie_and_disabled_and_down_servers_are_explained() {
     let to = |token| question(&format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: to={token}\r\n\r\n"));
     let told = stage.explain(&to("t3"));
     assert_eq!((told.picked, told.local), (Some((3, Picked::ByPersistence)), None));
+    for (token, bond) in
+        [("t3", Bond::Kept), ("t0", Bond::ServerDisabled), ("t1", Bond::ServerDown), ("none", Bond::Kept)]
+    {
+        let (server, by, told) = stage.explain(&to(token)).bound.expect("the pool binds clients");
+        assert_eq!((server.is_some(), by, told), (token != "none", BoundBy::Cookie, bond), "{token}");
+    }
     let standings: Vec<_> = told.servers.iter().map(|server| server.standing).collect();
     assert_eq!(standings, [Standing::Disabled, Standing::Down, Standing::Eligible, Standing::Eligible]);
     for unusable in ["t0", "t1", "none"] {

@@ -1,8 +1,10 @@
 //! Clients return to the server that their cookie names, on any engine.
 
+use std::time::Duration;
+
 use weir_api::dataplane::v1::{CookiePersistence, Plan};
 use weir_proxy::io::{Close, Gone};
-use weir_telemetry::Cause;
+use weir_telemetry::{Cause, record::Reasons};
 
 use crate::{
     OK, status,
@@ -103,8 +105,13 @@ fn connection_of_a_client_does_not_keep_it_from_the_server_that_it_names() {
 #[test]
 fn cookie_has_what_the_profile_asks_for() {
     let mut plan = persistent();
-    plan.pools[0].persistence =
-        Some(CookiePersistence { cookie_name: "to".into(), always: true, http_only: true, max_age_s: 600 });
+    plan.pools[0].persistence = Some(CookiePersistence {
+        cookie_name: "to".into(),
+        always: true,
+        http_only: true,
+        max_age_s: 600,
+        ..Default::default()
+    });
     let mut stage = Stage::new(&plan);
     assert_eq!(ask(&mut stage, "Cookie: to=t1\r\n").1, "to=t1; Path=/; Max-Age=600; HttpOnly");
 }
@@ -205,4 +212,112 @@ fn clients_of_a_network_have_one_server() {
     assert_eq!((servers_of(Some(24), &of_one), servers_of(Some(64), &of_ipv6)), (1, 1));
     assert!(servers_of(Some(24), &of_many) > 4 && servers_of(None, &of_one) > 4 && servers_of(None, &of_ipv6) > 4);
     assert_eq!((servers_of(Some(0), &of_many), servers_of(Some(128), &of_one) > 4), (1, true));
+}
+
+/// The same servers, with cookies that count for ten minutes, sealed by these keys.
+fn dated(keys: &[u8]) -> Plan {
+    let mut plan = persistent();
+    let persistence = plan.pools[0].persistence.as_mut().expect("cookies name servers");
+    (persistence.timeout_s, persistence.seal_keys) = (600, keys.iter().map(|key| vec![*key; 32]).collect());
+    plan
+}
+
+fn pair(cookie: &str) -> String {
+    let (pair, attributes) = cookie.split_once("; ").expect("a cookie is set");
+    assert_eq!((attributes, pair.len()), ("Path=/", "to=".len() + 22));
+    format!("Cookie: {pair}\r\n")
+}
+
+#[test]
+fn dated_cookie_leads_to_its_server_on_every_engine_until_it_expires() {
+    let mut stages = [Stage::new(&dated(&[1])), Stage::new(&dated(&[1]))];
+    let (server, cookie) = ask(&mut stages[0], "");
+    let pair = pair(&cookie);
+    for stage in &mut stages {
+        assert_eq!(ask(stage, &pair), (server.clone(), String::new()));
+        stage.tape.sleep(Duration::from_secs(599));
+        assert_eq!(ask(stage, &pair), (server.clone(), String::new()));
+        stage.tape.sleep(Duration::from_secs(1));
+        let (_, fresh) = ask(stage, &pair);
+        assert_ne!(self::pair(&fresh), pair, "it has expired");
+    }
+    let (now, then) = (ask(&mut stages[0], "").1, ask(&mut stages[0], &format!("{pair}Cookie: to=t1\r\n")));
+    assert_eq!(then.0, "10.1.0.2:8000", "one that names a server counts, beside one that has expired");
+    assert_ne!(now, "");
+}
+
+#[test]
+fn all_keys_open_dated_cookies_and_no_other_opens_them() {
+    let (server, cookie) = ask(&mut Stage::new(&dated(&[1])), "");
+    let pair = pair(&cookie);
+    let mut endless = dated(&[2, 1]);
+    endless.pools[0].persistence.as_mut().expect("cookies name servers").timeout_s = 0;
+    for plan in [dated(&[1]), dated(&[2, 1]), endless] {
+        assert_eq!(ask(&mut Stage::new(&plan), &pair), (server.clone(), String::new()));
+    }
+    for cookie in [pair.clone(), pair.replacen("to=", "to=A", 1), "Cookie: to=AAAAAAAAAAAAAAAAAAAAAA\r\n".into()] {
+        self::pair(&ask(&mut Stage::new(&dated(&[2])), &cookie).1);
+    }
+}
+
+#[test]
+fn cookie_without_a_date_still_leads_to_its_server_and_gets_one() {
+    let mut stage = Stage::new(&dated(&[1]));
+    let (server, cookie) = ask(&mut stage, "Cookie: to=t1\r\n");
+    assert_eq!(server, "10.1.0.2:8000");
+    assert_eq!(ask(&mut stage, &pair(&cookie)), (server, String::new()));
+}
+
+#[test]
+fn address_binds_a_client_to_its_server_if_the_profile_says_so() {
+    use weir_api::dataplane::v1::{Algorithm, WhenServerDown};
+    let mut plan = plan(3);
+    plan.pools[0].algorithm = Algorithm::ConsistentHash.into();
+    plan.pools[0].monitored = true;
+    let asked = |plan: &Plan, up: bool, own: Option<&str>| {
+        let mut stage = Stage::new(plan);
+        for number in 0..3 {
+            let is_own = own == Some(&*format!("10.1.0.{}:8000", number + 1));
+            stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {number}"), up || !is_own);
+        }
+        let client = stage.client();
+        stage.says(client, get(""));
+        if stage.dials() == 0 {
+            return (format!("{:?}", stage.closed(client)), stage.failures(Cause::NoServer));
+        }
+        (stage.dialled_address(), 0)
+    };
+    let (own, _) = asked(&plan, true, None);
+    let of = |plan: &Plan| asked(plan, false, Some(&own));
+    assert_ne!(of(&plan).0, own);
+    plan.pools[0].when_down = WhenServerDown::Continue.into();
+    assert_eq!(of(&plan).0, own);
+    plan.pools[0].when_down = WhenServerDown::Abort.into();
+    assert_eq!(of(&plan), ("Some(Abort)".to_owned(), 1));
+    let at: usize = own["10.1.0.".len()..own.len() - 5].parse().expect("a number");
+    plan.pools[0].servers[at - 1].enabled = false;
+    assert_ne!(asked(&plan, true, None).0, own);
+    plan.pools[0].keeps_disabled = true;
+    assert_eq!(asked(&plan, true, None).0, own);
+}
+
+#[test]
+fn record_says_why_a_client_has_another_server_than_before() {
+    let mut plan = dated(&[1]);
+    (plan.pools[0].monitored, plan.pools[0].servers[1].enabled) = (true, false);
+    plan.virtual_services[0].analytics = Some(weir_api::dataplane::v1::Analytics::default());
+    let mut stage = Stage::new(&plan);
+    for server in ["server 0", "server 1"] {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", server, true);
+    }
+    let old = pair(&ask(&mut stage, "").1);
+    stage.tape.sleep(Duration::from_secs(600));
+    for cookies in [&*old, "Cookie: to=t0\r\n", "Cookie: to=t1\r\n", "Cookie: to=t2\r\n"] {
+        ask(&mut stage, cookies);
+    }
+    let taken = stage.records();
+    let found: Vec<_> = taken.records().iter().map(|record| record.reasons()).collect();
+    let changed = Reasons::PERSISTENCE_CHANGED;
+    let [disabled, down] = [Reasons::PERSISTENCE_DISABLED, Reasons::PERSISTENCE_DOWN].map(|why| (why | changed).bits());
+    assert_eq!(found, [Reasons::PERSISTENCE_EXPIRED.bits(), disabled, down]);
 }

@@ -116,7 +116,7 @@ fn pool_has_what_binds_its_clients() {
     let snapshot = built(&plan, None);
     let pool = snapshot.pool("pool-1").unwrap();
     assert!(pool.persistence.is_some());
-    let ties = weir_balance::Ties { when_down: weir_balance::WhenDown::Abort, keeps_disabled: true };
+    let ties = weir_balance::Ties { when_down: weir_balance::WhenDown::Abort, keeps_disabled: true, by_key: false };
     assert_eq!(pool.balance.ties, ties);
 }
 

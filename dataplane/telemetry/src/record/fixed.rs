@@ -262,6 +262,16 @@ impl Flags {
     /// What scripts have said stands in the same place, behind the span, and before it a byte that says how long the span is.
     pub const SCRIPTED: Self = Self(1 << 24);
 
+    /// The client's cookie was too old.
+    pub const PERSISTENCE_EXPIRED: Self = Self(1 << 25);
+    /// Another server than the client's has answered.
+    pub const PERSISTENCE_CHANGED: Self = Self(1 << 26);
+    /// The client's server is down, or disabled.
+    pub const PERSISTENCE_DOWN: Self = Self(1 << 27);
+    pub const PERSISTENCE_DISABLED: Self = Self(1 << 28);
+    /// All of these.
+    pub const PERSISTENCE: Self = Self(0xf << 25);
+
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {
         Self(1 << text)

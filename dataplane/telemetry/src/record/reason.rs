@@ -2,7 +2,7 @@
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::{Cause, Spans};
+use crate::{Cause, Spans, record::Flags};
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -57,6 +57,10 @@ reasons! {
     TOKEN_INVALID,
     TOKEN_EXPIRED,
     SCRIPT_FAILED,
+    PERSISTENCE_EXPIRED,
+    PERSISTENCE_CHANGED,
+    PERSISTENCE_DOWN,
+    PERSISTENCE_DISABLED,
 }
 
 impl Reasons {
@@ -108,6 +112,20 @@ impl Reasons {
             ScriptFailed => Self::SCRIPT_FAILED,
             ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
         }
+    }
+}
+
+impl Reasons {
+    #[cold]
+    fn of_persistence(flags: Flags) -> Self {
+        let reasons = [
+            (Flags::PERSISTENCE_EXPIRED, Self::PERSISTENCE_EXPIRED),
+            (Flags::PERSISTENCE_CHANGED, Self::PERSISTENCE_CHANGED),
+            (Flags::PERSISTENCE_DOWN, Self::PERSISTENCE_DOWN),
+            (Flags::PERSISTENCE_DISABLED, Self::PERSISTENCE_DISABLED),
+        ];
+        let set = reasons.into_iter().filter(|(flag, _)| flags.has(*flag));
+        set.fold(Self::NONE, |all, (_, reason)| all | reason)
     }
 }
 
@@ -170,6 +188,8 @@ pub struct Outcome {
     pub spans: Spans,
     /// 0: not known.
     pub client_rtt: u64,
+    /// The flags that persistence has set.
+    pub bond: Flags,
     /// It lasts as long as both sides like, so that a long one is not slow.
     pub is_long: bool,
 }
@@ -199,6 +219,9 @@ impl Rules {
         }
         if outcome.servers_tried > 1 {
             reasons |= Reasons::RETRIED;
+        }
+        if outcome.bond.has_some(Flags::PERSISTENCE) {
+            reasons |= Reasons::of_persistence(outcome.bond);
         }
         let Spans { wait, server_rtt, app_response, transfer } = outcome.spans;
         let (slow_total, slow_app) =
@@ -261,7 +284,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::SCRIPT_FAILED.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::PERSISTENCE_DISABLED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),
@@ -289,6 +312,10 @@ mod tests {
             (Reasons::TOKEN_MISSING, "ADF_JWT_TOKEN_MISSING"),
             (Reasons::TOKEN_INVALID, "ADF_JWT_TOKEN_INVALID"),
             (Reasons::TOKEN_EXPIRED, "ADF_JWT_TOKEN_EXPIRED"),
+            (Reasons::PERSISTENCE_EXPIRED, "ADF_PERSISTENCE_COOKIE_EXPIRED"),
+            (Reasons::PERSISTENCE_CHANGED, "ADF_PERSISTENT_SERVER_CHANGE"),
+            (Reasons::PERSISTENCE_DOWN, "ADF_PERSISTENCE_FAILURE_SERVER_DOWN"),
+            (Reasons::PERSISTENCE_DISABLED, "ADF_PERSISTENCE_FAILURE_SERVER_DISABLED"),
         ] {
             assert_eq!(at(reason), name);
         }
@@ -298,7 +325,8 @@ mod tests {
     fn usual_request_is_not_significant() {
         let spans = Spans { wait: 100, server_rtt: 50, app_response: 200, transfer: 50 };
         assert!(rules().is_usual(&spans, 100));
-        let usual = Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100, is_long: false };
+        let usual =
+            Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100, ..Outcome::default() };
         assert!(reasons(&rules(), usual).is_empty());
         let slower = Spans { wait: 101, server_rtt: 51, app_response: 201, transfer: 50 };
         assert!(!rules().is_usual(&slower, 0) && !rules().is_usual(&spans, 101));

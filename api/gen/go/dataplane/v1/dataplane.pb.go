@@ -1985,8 +1985,11 @@ type Explanation struct {
 	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
 	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
 	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
-	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
-	Cache             *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`     // unset: the virtual service has none, or an answer comes before it
+	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"`                                                // of the group
+	BoundBy           BoundBy               `protobuf:"varint,680,opt,name=bound_by,json=boundBy,proto3,enum=weir.dataplane.v1.BoundBy" json:"bound_by,omitempty"` // what persistence of the pool goes by
+	Bond              Bond                  `protobuf:"varint,681,opt,name=bond,proto3,enum=weir.dataplane.v1.Bond" json:"bond,omitempty"`                         // what persistence comes to
+	BoundServerId     string                `protobuf:"bytes,682,opt,name=bound_server_id,json=boundServerId,proto3" json:"bound_server_id,omitempty"`             // that the client is bound to; empty: none, or one that is not in the pool
+	Cache             *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2208,6 +2211,27 @@ func (x *Explanation) GetMembers() []*MemberStanding {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *Explanation) GetBoundBy() BoundBy {
+	if x != nil {
+		return x.BoundBy
+	}
+	return BoundBy_BOUND_BY_NOTHING
+}
+
+func (x *Explanation) GetBond() Bond {
+	if x != nil {
+		return x.Bond
+	}
+	return Bond_BOND_NONE
+}
+
+func (x *Explanation) GetBoundServerId() string {
+	if x != nil {
+		return x.BoundServerId
+	}
+	return ""
 }
 
 func (x *Explanation) GetCache() *CacheTold {
@@ -6410,7 +6434,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xf5\b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x84\n" +
+	"\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6441,7 +6466,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
 	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
-	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\x123\n" +
+	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\x126\n" +
+	"\bbound_by\x18\xa8\x05 \x01(\x0e2\x1a.weir.dataplane.v1.BoundByR\aboundBy\x12,\n" +
+	"\x04bond\x18\xa9\x05 \x01(\x0e2\x17.weir.dataplane.v1.BondR\x04bond\x12'\n" +
+	"\x0fbound_server_id\x18\xaa\x05 \x01(\tR\rboundServerId\x123\n" +
 	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
 	"\x05_said\"~\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
@@ -7028,26 +7056,28 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*WorkerCounters)(nil),         // 71: weir.dataplane.v1.WorkerCounters
 	(*Standing)(nil),               // 72: weir.dataplane.v1.Standing
 	(ClientCertificateMode)(0),     // 73: weir.dataplane.v1.ClientCertificateMode
-	(*CacheTold)(nil),              // 74: weir.dataplane.v1.CacheTold
-	(*HttpPolicySet)(nil),          // 75: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 76: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 77: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 78: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 79: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 80: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 83: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 84: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 85: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 86: weir.dataplane.v1.TextMatch
-	(*Compression)(nil),            // 87: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 88: weir.dataplane.v1.Cache
-	(*Revocation)(nil),             // 89: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 90: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 91: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 92: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 93: weir.dataplane.v1.WhenServerDown
+	(BoundBy)(0),                   // 74: weir.dataplane.v1.BoundBy
+	(Bond)(0),                      // 75: weir.dataplane.v1.Bond
+	(*CacheTold)(nil),              // 76: weir.dataplane.v1.CacheTold
+	(*HttpPolicySet)(nil),          // 77: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 78: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 79: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 80: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 81: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 82: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 83: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 89: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 90: weir.dataplane.v1.Cache
+	(*Revocation)(nil),             // 91: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 92: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 93: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 94: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 95: weir.dataplane.v1.WhenServerDown
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7080,94 +7110,96 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	73,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
 	31,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	74,  // 30: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	35,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	53,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	50,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	52,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	75,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	76,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	77,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	78,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	79,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	80,  // 41: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	81,  // 42: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	32,  // 43: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	34,  // 44: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	42,  // 45: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	43,  // 46: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	45,  // 47: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	46,  // 48: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	47,  // 49: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	48,  // 50: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,   // 51: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 52: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40,  // 53: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	36,  // 54: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	82,  // 55: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	83,  // 56: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	84,  // 57: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	84,  // 58: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	85,  // 59: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	38,  // 60: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39,  // 61: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39,  // 62: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	55,  // 63: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37,  // 64: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	86,  // 65: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	86,  // 66: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41,  // 67: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	86,  // 68: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 69: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 70: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 71: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44,  // 72: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	87,  // 73: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	88,  // 74: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	7,   // 75: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 76: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 77: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49,  // 78: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	51,  // 79: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	89,  // 80: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 81: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 82: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	57,  // 83: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14,  // 84: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	56,  // 85: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	90,  // 86: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	91,  // 87: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	54,  // 88: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	55,  // 89: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	92,  // 90: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	93,  // 91: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	55,  // 92: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 93: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	59,  // 94: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	60,  // 95: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	61,  // 96: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	64,  // 97: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	70,  // 98: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	71,  // 99: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	69,  // 100: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 101: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	68,  // 102: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	65,  // 103: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	66,  // 104: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 105: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 106: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 107: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 108: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 109: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 110: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 111: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 112: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	74,  // 30: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	75,  // 31: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	76,  // 32: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	35,  // 33: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	53,  // 34: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50,  // 35: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52,  // 36: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 37: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	77,  // 38: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	78,  // 39: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	79,  // 40: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	80,  // 41: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	81,  // 42: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	82,  // 43: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	83,  // 44: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	32,  // 45: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34,  // 46: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42,  // 47: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43,  // 48: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45,  // 49: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46,  // 50: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47,  // 51: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48,  // 52: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 53: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 54: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40,  // 55: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36,  // 56: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	84,  // 57: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	85,  // 58: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	86,  // 59: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 60: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 61: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	38,  // 62: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39,  // 63: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39,  // 64: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55,  // 65: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37,  // 66: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	88,  // 67: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	88,  // 68: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41,  // 69: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	88,  // 70: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 71: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 72: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 73: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44,  // 74: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	89,  // 75: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	90,  // 76: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	7,   // 77: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 78: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 79: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49,  // 80: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	51,  // 81: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	91,  // 82: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 83: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 84: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	57,  // 85: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14,  // 86: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	56,  // 87: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	92,  // 88: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	93,  // 89: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54,  // 90: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55,  // 91: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	94,  // 92: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	95,  // 93: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	55,  // 94: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 95: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	59,  // 96: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	60,  // 97: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	61,  // 98: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	64,  // 99: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	70,  // 100: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	71,  // 101: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	69,  // 102: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 103: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	68,  // 104: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	65,  // 105: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	66,  // 106: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 107: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 108: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 109: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 110: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 111: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 112: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 113: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 114: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -132,6 +132,118 @@ func (WhenServerDown) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{1}
 }
 
+// What binds clients to servers.
+type BoundBy int32
+
+const (
+	BoundBy_BOUND_BY_NOTHING BoundBy = 0
+	BoundBy_BOUND_BY_COOKIE  BoundBy = 1
+	BoundBy_BOUND_BY_HEADER  BoundBy = 2 // a header field
+	BoundBy_BOUND_BY_ADDRESS BoundBy = 3 // of the client
+)
+
+// Enum value maps for BoundBy.
+var (
+	BoundBy_name = map[int32]string{
+		0: "BOUND_BY_NOTHING",
+		1: "BOUND_BY_COOKIE",
+		2: "BOUND_BY_HEADER",
+		3: "BOUND_BY_ADDRESS",
+	}
+	BoundBy_value = map[string]int32{
+		"BOUND_BY_NOTHING": 0,
+		"BOUND_BY_COOKIE":  1,
+		"BOUND_BY_HEADER":  2,
+		"BOUND_BY_ADDRESS": 3,
+	}
+)
+
+func (x BoundBy) Enum() *BoundBy {
+	p := new(BoundBy)
+	*p = x
+	return p
+}
+
+func (x BoundBy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BoundBy) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_groups_proto_enumTypes[2].Descriptor()
+}
+
+func (BoundBy) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_groups_proto_enumTypes[2]
+}
+
+func (x BoundBy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BoundBy.Descriptor instead.
+func (BoundBy) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{2}
+}
+
+// Whether a request goes to the server that its client is bound to.
+type Bond int32
+
+const (
+	Bond_BOND_NONE            Bond = 0 // the request names no server
+	Bond_BOND_KEPT            Bond = 1
+	Bond_BOND_EXPIRED         Bond = 2 // its cookie has
+	Bond_BOND_SERVER_DOWN     Bond = 3 // what follows is when_down of the pool
+	Bond_BOND_SERVER_DISABLED Bond = 4 // another server gets the request
+	Bond_BOND_SERVER_BUSY     Bond = 5 // it is full or suspect: another server gets the request
+)
+
+// Enum value maps for Bond.
+var (
+	Bond_name = map[int32]string{
+		0: "BOND_NONE",
+		1: "BOND_KEPT",
+		2: "BOND_EXPIRED",
+		3: "BOND_SERVER_DOWN",
+		4: "BOND_SERVER_DISABLED",
+		5: "BOND_SERVER_BUSY",
+	}
+	Bond_value = map[string]int32{
+		"BOND_NONE":            0,
+		"BOND_KEPT":            1,
+		"BOND_EXPIRED":         2,
+		"BOND_SERVER_DOWN":     3,
+		"BOND_SERVER_DISABLED": 4,
+		"BOND_SERVER_BUSY":     5,
+	}
+)
+
+func (x Bond) Enum() *Bond {
+	p := new(Bond)
+	*p = x
+	return p
+}
+
+func (x Bond) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Bond) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_groups_proto_enumTypes[3].Descriptor()
+}
+
+func (Bond) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_groups_proto_enumTypes[3]
+}
+
+func (x Bond) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Bond.Descriptor instead.
+func (Bond) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{3}
+}
+
 // Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 type PoolGroup struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -682,7 +794,9 @@ type CookiePersistence struct {
 	CookieName    string                 `protobuf:"bytes,1,opt,name=cookie_name,json=cookieName,proto3" json:"cookie_name,omitempty"`
 	Always        bool                   `protobuf:"varint,2,opt,name=always,proto3" json:"always,omitempty"` // set it with every response, not only when it changes
 	HttpOnly      bool                   `protobuf:"varint,3,opt,name=http_only,json=httpOnly,proto3" json:"http_only,omitempty"`
-	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"` // 0: until the client's session ends
+	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`  // 0: until the client's session ends
+	TimeoutS      uint32                 `protobuf:"varint,5,opt,name=timeout_s,json=timeoutS,proto3" json:"timeout_s,omitempty"` // the time is sealed in the cookie, which counts so long; 0: no cookie expires, and none is sealed
+	SealKeys      [][]byte               `protobuf:"bytes,6,rep,name=seal_keys,json=sealKeys,proto3" json:"seal_keys,omitempty"`  // of AES-256; the first seals, all open
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -745,6 +859,20 @@ func (x *CookiePersistence) GetMaxAgeS() uint32 {
 	return 0
 }
 
+func (x *CookiePersistence) GetTimeoutS() uint32 {
+	if x != nil {
+		return x.TimeoutS
+	}
+	return 0
+}
+
+func (x *CookiePersistence) GetSealKeys() [][]byte {
+	if x != nil {
+		return x.SealKeys
+	}
+	return nil
+}
+
 var File_dataplane_v1_groups_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_groups_proto_rawDesc = "" +
@@ -791,13 +919,15 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"f\n" +
 	"\x0eHttp2ToServers\x12,\n" +
 	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
-	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\xbf\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
 	"\x06always\x18\x02 \x01(\bR\x06always\x12\x1b\n" +
 	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
-	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS*\xa3\x01\n" +
+	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\x12\x1b\n" +
+	"\ttimeout_s\x18\x05 \x01(\rR\btimeoutS\x12\x1b\n" +
+	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\xa3\x01\n" +
 	"\vEligibility\x12\x1b\n" +
 	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
@@ -808,7 +938,19 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\x0eWhenServerDown\x12\x1c\n" +
 	"\x18WHEN_SERVER_DOWN_ANOTHER\x10\x00\x12\x1a\n" +
 	"\x16WHEN_SERVER_DOWN_ABORT\x10\x01\x12\x1d\n" +
-	"\x19WHEN_SERVER_DOWN_CONTINUE\x10\x02B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x19WHEN_SERVER_DOWN_CONTINUE\x10\x02*_\n" +
+	"\aBoundBy\x12\x14\n" +
+	"\x10BOUND_BY_NOTHING\x10\x00\x12\x13\n" +
+	"\x0fBOUND_BY_COOKIE\x10\x01\x12\x13\n" +
+	"\x0fBOUND_BY_HEADER\x10\x02\x12\x14\n" +
+	"\x10BOUND_BY_ADDRESS\x10\x03*|\n" +
+	"\x04Bond\x12\r\n" +
+	"\tBOND_NONE\x10\x00\x12\r\n" +
+	"\tBOND_KEPT\x10\x01\x12\x10\n" +
+	"\fBOND_EXPIRED\x10\x02\x12\x14\n" +
+	"\x10BOND_SERVER_DOWN\x10\x03\x12\x18\n" +
+	"\x14BOND_SERVER_DISABLED\x10\x04\x12\x14\n" +
+	"\x10BOND_SERVER_BUSY\x10\x05B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_groups_proto_rawDescOnce sync.Once
@@ -822,32 +964,34 @@ func file_dataplane_v1_groups_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_groups_proto_rawDescData
 }
 
-var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_dataplane_v1_groups_proto_goTypes = []any{
 	(Eligibility)(0),          // 0: weir.dataplane.v1.Eligibility
 	(WhenServerDown)(0),       // 1: weir.dataplane.v1.WhenServerDown
-	(*PoolGroup)(nil),         // 2: weir.dataplane.v1.PoolGroup
-	(*GroupMember)(nil),       // 3: weir.dataplane.v1.GroupMember
-	(*FailAnswer)(nil),        // 4: weir.dataplane.v1.FailAnswer
-	(*ErrorPageProfile)(nil),  // 5: weir.dataplane.v1.ErrorPageProfile
-	(*ErrorPage)(nil),         // 6: weir.dataplane.v1.ErrorPage
-	(*Standing)(nil),          // 7: weir.dataplane.v1.Standing
-	(*Http2ToServers)(nil),    // 8: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil), // 9: weir.dataplane.v1.CookiePersistence
-	(*Close)(nil),             // 10: weir.dataplane.v1.Close
-	(*LocalResponse)(nil),     // 11: weir.dataplane.v1.LocalResponse
-	(*HttpRedirect)(nil),      // 12: weir.dataplane.v1.HttpRedirect
-	(*NumberMatch)(nil),       // 13: weir.dataplane.v1.NumberMatch
+	(BoundBy)(0),              // 2: weir.dataplane.v1.BoundBy
+	(Bond)(0),                 // 3: weir.dataplane.v1.Bond
+	(*PoolGroup)(nil),         // 4: weir.dataplane.v1.PoolGroup
+	(*GroupMember)(nil),       // 5: weir.dataplane.v1.GroupMember
+	(*FailAnswer)(nil),        // 6: weir.dataplane.v1.FailAnswer
+	(*ErrorPageProfile)(nil),  // 7: weir.dataplane.v1.ErrorPageProfile
+	(*ErrorPage)(nil),         // 8: weir.dataplane.v1.ErrorPage
+	(*Standing)(nil),          // 9: weir.dataplane.v1.Standing
+	(*Http2ToServers)(nil),    // 10: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil), // 11: weir.dataplane.v1.CookiePersistence
+	(*Close)(nil),             // 12: weir.dataplane.v1.Close
+	(*LocalResponse)(nil),     // 13: weir.dataplane.v1.LocalResponse
+	(*HttpRedirect)(nil),      // 14: weir.dataplane.v1.HttpRedirect
+	(*NumberMatch)(nil),       // 15: weir.dataplane.v1.NumberMatch
 }
 var file_dataplane_v1_groups_proto_depIdxs = []int32{
-	3,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
-	4,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	10, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
-	11, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
-	12, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	6,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
-	13, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
+	5,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
+	6,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	12, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
+	13, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
+	14, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	8,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
+	15, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
 	0,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
@@ -874,7 +1018,7 @@ func file_dataplane_v1_groups_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_groups_proto_rawDesc), len(file_dataplane_v1_groups_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      4,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
