@@ -24,9 +24,10 @@ func (o *orders) Purge(tx *admit.Tx, virtualServiceUUID string, uris []string, p
 	if err != nil {
 		return false, err
 	}
-	if vs.HTTP == nil || vs.HTTP.Cache == nil || !vs.HTTP.Cache.Enabled {
+	// A cache that is turned off keeps what it has for when it is turned on again.
+	if vs.HTTP == nil {
 		return false, &place.Refusal{Field: "application_profile_ref", Problem: fmt.Sprintf(
-			"%s stores no responses: its application profile has no cache_config that is enabled", vs.Name)}
+			"%s stores no responses: its application profile is not of HTTP", vs.Name)}
 	}
 	var purges []model.Purge
 	for i, uri := range uris {

@@ -64,7 +64,9 @@ func (l *lastRead) turn(view *store.View) error {
 				change = store.Change{Kind: kind, UUID: change.UUID}
 				change.Record, _ = view.Get(kind, change.UUID)
 			}
-			changes = append(changes, changeOf(view, change))
+			var of model.Change
+			of, err = changeOf(view, change)
+			changes = append(changes, of)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
@@ -77,17 +79,17 @@ func (l *lastRead) turn(view *store.View) error {
 }
 
 // changeOf returns the object with what was fetched about it.
-func changeOf(view *store.View, change store.Change) model.Change {
-	of := model.Change{Kind: change.Kind, UUID: change.UUID}
+func changeOf(view *store.View, change store.Change) (of model.Change, err error) {
+	of = model.Change{Kind: change.Kind, UUID: change.UUID}
 	if record := change.Record; record != nil {
 		of.Object = withFetched(view, record)
 		if record.Kind == timedKind {
 			of.Modified = record.Modified
 			purges, _ := view.Get(purgeKind, record.UUID)
-			of.Purges, _ = store.Read[model.Purges](purges)
+			of.Purges, err = store.Read[model.Purges](purges)
 		}
 	}
-	return of
+	return of, err
 }
 
 // timedKind is the kind whose objects say for how long something is to be done from when they are written.

@@ -162,6 +162,7 @@ var bypasses = map[string]string{
 	"bypass_body":      "because it has a body",
 	"bypass_path":      "because query_cacheable is false and it has a query, or uri_non_cacheable matches",
 	"bypass_condition": "because it has a condition that only a server can judge",
+	"bypass_server":    "because a rule or a script has chosen one server",
 	"bypass_unnamed":   "because it names no resource",
 }
 

@@ -235,6 +235,9 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 		}
 		return err
 	})
+	for len(asked) > 0 {
+		<-asked
+	}
 	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", "web")
 	s.must(err)
 	s.must(s.controller.Session.Post(s.ctx, fmt.Sprintf("virtualservice/%v/purge", vs["uuid"]),
@@ -242,7 +245,10 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 	s.eventually("the purged response answers no more", func() error {
 		s.ask(false, "shop.test", "/a", "-i")
 		select {
-		case <-asked:
+		case path := <-asked:
+			if path != "/a" {
+				t.Errorf("the server was asked for %s", path)
+			}
 			return nil
 		default:
 			return fmt.Errorf("no server is asked")

@@ -190,13 +190,6 @@ impl<T> Store<T> {
         }
     }
 
-    /// Removes all objects that are wanted no more.
-    pub fn remove_if(&mut self, unwanted: impl Fn(&T) -> bool) {
-        let all = 0..self.entries.len() as u32;
-        let gone: Vec<u32> = all.filter(|at| self.entry(*at).is_some_and(|entry| unwanted(&entry.object))).collect();
-        gone.into_iter().for_each(|at| self.remove_at(at));
-    }
-
     fn entry(&self, at: u32) -> Option<&Entry<T>> {
         self.entries.get(at as usize)?.as_ref()
     }
@@ -353,7 +346,7 @@ mod tests {
         for n in 0..5 {
             store.put(key(n), n, 10, |_| true);
         }
-        store.remove_if(|n| n % 2 == 0);
+        [0, 2, 4].iter().for_each(|n| store.remove(&key(*n)));
         assert_eq!(store.bytes(), 20);
         assert!(!has(&mut store, 0) && has(&mut store, 1));
         store.put(key(7), 7, 50, |_| true);

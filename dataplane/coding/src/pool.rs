@@ -101,8 +101,12 @@ impl Shelf {
     fn make_whole(&mut self, level: u8, length: u64) -> Option<Encoder> {
         let length = usize::try_from(length).ok().filter(|length| *length <= whole::BYTES_MAX)?;
         let bytes = length + self.compressors.lacks_bytes(level);
-        if self.whole_bytes + bytes > WHOLE_BYTES_MAX || self.bytes + bytes > BYTES_MAX {
+        if self.whole_bytes + bytes > WHOLE_BYTES_MAX {
             return None;
+        }
+        while self.bytes + bytes > BYTES_MAX {
+            let idle = self.idle.pop()?;
+            self.freed(&idle);
         }
         self.compressors.prepare(level);
         (self.bytes, self.whole_bytes) = (self.bytes + bytes, self.whole_bytes + bytes);

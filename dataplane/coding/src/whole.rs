@@ -9,8 +9,6 @@ use crate::step::{Broken, Step, Until};
 
 /// The longest content. To encode it takes as long as a response may take in one batch.
 pub const BYTES_MAX: usize = 64 << 10;
-/// The memory of a compressor, at most.
-const COMPRESSOR_BYTES: usize = 384 << 10;
 const LEVELS: usize = 9;
 
 /// The compressors of a worker.
@@ -21,8 +19,10 @@ pub(crate) struct Compressors(Rc<RefCell<[Option<Compressor>; LEVELS]>>);
 pub struct Whole {
     level: u8,
     content: Vec<u8>,
-    /// How long the content will be.
+    /// How long the content is.
     length: usize,
+    /// How much of it is to come.
+    left: usize,
     /// Encoded. `None`: its end has not come.
     coded: Option<Vec<u8>>,
     /// How much of that went out.
@@ -33,7 +33,7 @@ pub struct Whole {
 impl Compressors {
     /// The memory that the one of this level, from 1 to 9, will take.
     pub fn lacks_bytes(&self, level: u8) -> usize {
-        if self.0.borrow()[place_of(level)].is_some() { 0 } else { COMPRESSOR_BYTES }
+        if self.0.borrow()[place_of(level)].is_some() { 0 } else { compressor_bytes(level) }
     }
 
     pub fn prepare(&self, level: u8) {
@@ -53,6 +53,11 @@ impl Compressors {
     }
 }
 
+/// The memory of a compressor, at most. libdeflate has a table of hashes for its first level, and three for others.
+fn compressor_bytes(level: u8) -> usize {
+    if level <= 1 { 256 << 10 } else { 704 << 10 }
+}
+
 fn place_of(level: u8) -> usize {
     usize::from(level).clamp(1, LEVELS) - 1
 }
@@ -60,7 +65,7 @@ fn place_of(level: u8) -> usize {
 impl Whole {
     /// `length` is that of the content, [`BYTES_MAX`] at most.
     pub(crate) fn new(level: u8, length: usize, compressors: Compressors) -> Self {
-        Self { level, content: Vec::with_capacity(length), length, coded: None, written: 0, compressors }
+        Self { level, content: Vec::with_capacity(length), length, left: length, coded: None, written: 0, compressors }
     }
 
     /// How much memory it has.
@@ -70,16 +75,18 @@ impl Whole {
 
     /// [`Until::Flush`] brings nothing out.
     pub fn step(&mut self, input: &[u8], room: &mut [u8], until: Until) -> Result<Step, Broken> {
-        if self.content.len() + input.len() > self.length {
-            return Err(Broken);
-        }
+        self.left = self.left.checked_sub(input.len()).ok_or(Broken)?;
         self.content.extend_from_slice(input);
         if until != Until::End {
             return Ok(Step { read: input.len(), written: 0, is_done: true });
         }
         let coded = match &mut self.coded {
             Some(coded) => coded,
-            None => self.coded.insert(self.compressors.encode(self.level, &self.content)?),
+            None => {
+                let coded = self.compressors.encode(self.level, &self.content)?;
+                self.content = Vec::new();
+                self.coded.insert(coded)
+            }
         };
         let left = &coded[self.written..];
         let bytes = left.len().min(room.len());

@@ -89,6 +89,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
             FromCache::Bypass(Bypass::Body) => ("bypass_body", 0),
             FromCache::Bypass(Bypass::Path) => ("bypass_path", 0),
             FromCache::Bypass(Bypass::Condition) => ("bypass_condition", 0),
+            FromCache::Bypass(Bypass::Server) => ("bypass_server", 0),
             FromCache::Bypass(Bypass::Unnamed) => ("bypass_unnamed", 0),
         };
         answer.cache = Some(v1::CacheTold { kind: kind.into(), age_s });

@@ -338,13 +338,14 @@ fn tell_cache(
         edits: (!edits.is_empty()).then_some(edits),
         hides_accept_encoding: content.compression.as_ref().is_some_and(|compression| compression.edit().is_some()),
         has_certificate: certificate_mode == Some(CertificateMode::Require),
+        has_server: ruled.server.is_some(),
     };
     let (within, pool) = match &ruled.to {
         None => (Within::Service, None),
         Some(Destination::Pool(pool)) => (Within::Pool, Some(&**pool)),
         Some(Destination::Group(group)) => (Within::Group(group.clone()), None),
     };
-    let role = servers_of(&within, pool, ruled.server).ok_or(Bypass::Unnamed);
+    let role = servers_of(&within, pool).ok_or(Bypass::Unnamed);
     let asked = match role.and_then(|servers| asking.role(cached, &servers)) {
         Err(why) => return Some(FromCache::Bypass(why)),
         Ok(What::Changes(_)) => return Some(FromCache::Changes),

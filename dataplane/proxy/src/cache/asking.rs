@@ -1,8 +1,10 @@
 //! What the cache has to do with a request. It sees the request as its server would, by rules and scripts.
 
+use std::borrow::Cow;
+
 use weir_cache::{Asked, Key};
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_rules::Edits;
+use weir_rules::{EditKind, Edits};
 use weir_snapshot::{Cached, Pool};
 use weir_wire::{
     head::{FieldTable, Limits, Method, RequestHead},
@@ -21,6 +23,8 @@ pub(crate) struct Asking<'a> {
     pub hides_accept_encoding: bool,
     /// The client has shown one.
     pub has_certificate: bool,
+    /// A rule or a script has chosen one.
+    pub has_server: bool,
 }
 
 /// Why the cache has nothing to do with a request.
@@ -32,6 +36,8 @@ pub enum Bypass {
     Path,
     /// If-Match, or another condition that only its server can judge.
     Condition,
+    /// A rule or a script has chosen one server: another one may have to stand in for it.
+    Server,
     /// It names no resource.
     Unnamed,
 }
@@ -39,13 +45,16 @@ pub enum Bypass {
 impl Asking<'_> {
     /// `servers`: of [`servers_of`].
     pub fn role(&self, cached: &Cached, servers: &[u8]) -> Result<What, Bypass> {
-        let Self { http, head, facts, edits, hides_accept_encoding, has_certificate } = *self;
+        let Self { http, head, facts, edits, hides_accept_encoding, has_certificate, .. } = *self;
         let key = self.key(cached, servers).ok_or(Bypass::Unnamed)?;
         match head.method {
             Method::Options | Method::Trace => return Err(Bypass::Method),
             Method::Get | Method::Head if !head.body.is_zero() => return Err(Bypass::Body),
             Method::Get | Method::Head => {}
             _ => return Ok(What::Changes(key)),
+        }
+        if self.has_server {
+            return Err(Bypass::Server);
         }
         let Some(edits) = edits else { return asked(cached, head, key, hides_accept_encoding, false) };
         if cached.profile.blocks_asked(head.path) {
@@ -68,7 +77,25 @@ impl Asking<'_> {
         // Ports may have pools of their own.
         let port = self.facts.listener().port().to_be_bytes();
         let scheme: &[u8] = if self.facts.is_tls() { b"s" } else { b"p" };
-        Some(Key::of(&[cached.tag.as_bytes(), &port, scheme], host, path, servers))
+        let mut apart = Cow::Borrowed(servers);
+        if let Some(edits) = self.edits {
+            note_written(edits, &mut apart);
+        }
+        Some(Key::of(&[cached.tag.as_bytes(), &port, scheme], host, path, &apart))
+    }
+}
+
+/// Adds the fields and cookies that rules and scripts write. They may follow from who the client is, which the server
+/// that answers by them cannot know, and so does not say in Vary.
+fn note_written(edits: &Edits<'_>, apart: &mut Cow<'_, [u8]>) {
+    for (kind, is_cookie, name, value) in edits.changes() {
+        if kind != EditKind::Remove {
+            let apart = apart.to_mut();
+            apart.extend_from_slice(if is_cookie { b"\0c" } else { b"\0f" });
+            apart.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+            apart.push(b'=');
+            apart.extend_from_slice(value.unwrap_or_default());
+        }
     }
 }
 
@@ -81,16 +108,12 @@ fn asked(cached: &Cached, head: &RequestHead<'_>, key: Key, hides: bool, is_know
 }
 
 /// Names what rules, scripts or the address of the client have chosen, for the key of a stored response; empty: nothing. Pools
-/// may have different content, and those of a group take turns with the same. `None`: there is no such server.
-pub(crate) fn servers_of(within: &Within, pool: Option<&Pool>, server: Option<u32>) -> Option<Vec<u8>> {
+/// may have different content, and those of a group take turns with the same. `None`: there is no such pool.
+pub(crate) fn servers_of(within: &Within, pool: Option<&Pool>) -> Option<Vec<u8>> {
     let (kind, uuid): (&[u8], _) = match within {
         Within::Service => return Some(Vec::new()),
         Within::Pool => (b"\0p", &pool?.uuid),
         Within::Group(group) => (b"\0g", &group.uuid),
     };
-    let named = match server {
-        None => "",
-        Some(id) => &pool?.servers.iter().find(|server| server.id == id)?.name,
-    };
-    Some([kind, uuid.as_bytes(), b" ", named.as_bytes()].concat())
+    Some([kind, uuid.as_bytes()].concat())
 }

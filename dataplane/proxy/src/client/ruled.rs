@@ -140,8 +140,9 @@ impl<'p> Ruled<'p> {
                 edits: self.edits.as_ref(),
                 hides_accept_encoding: edit.is_some(),
                 has_certificate: self.certificate.is_some(),
+                has_server: self.server.is_some(),
             };
-            let servers = servers_of(&self.within, self.pool.as_deref(), self.server);
+            let servers = servers_of(&self.within, self.pool.as_deref());
             self.caching = servers.and_then(|servers| asking.role(cached, &servers).ok());
         }
         if let Some(compression) = &content.compression {

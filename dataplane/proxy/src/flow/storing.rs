@@ -61,8 +61,8 @@ pub(super) fn store<I: Io>(
     if let Some(stale) = caching.stale.as_ref().filter(|_| head.status == 304) {
         let stale = &stale.object;
         let of = match Validators::of(&head.fields).speak_of(&stale.validators) {
-            true => freshened(stale, (head, date), (cached, asked), times, caching.since),
-            false => None,
+            true if !exchange.is_at_backup() => freshened(stale, (head, date), (cached, asked), times, caching.since),
+            _ => None,
         };
         let of = of.map_or(Of::Another, |(object, is_kept)| Of::Stored { object: Rc::new(object), is_kept });
         caching.said.set(Some(Said { of, server_goes_on: received.keep_alive }));

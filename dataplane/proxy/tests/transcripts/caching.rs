@@ -389,15 +389,14 @@ fn responses_for_requests_that_rules_change_reach_no_other_client() {
         };
         let set = api::HttpPolicySet { request_rules: vec![rule], ..Default::default() };
         let mut stage = Stage::new(&policies::with(caching(|_| {}), set));
-        let varying = format!("{FRESH}\r\nVary: X-Role");
         let (client, server) = ask(&mut stage, &with_fields("X-Inside: 1"));
         let server = server.expect("a server");
-        stage.says(server, ok(&varying, "of the inside"));
+        stage.says(server, ok(FRESH, "of the inside"));
         assert!(stage.sent(client).ends_with("of the inside"));
         stage.gone(server, Gone::Reset);
         let (client, server) = ask(&mut stage, ASK);
         let server = server.expect("what is stored is not for this client");
-        stage.says(server, ok(&varying, "of the outside"));
+        stage.says(server, ok(FRESH, "of the outside"));
         assert!(stage.sent(client).ends_with("of the outside"));
         stage.gone(server, Gone::Reset);
         assert!(answer(&mut stage, ASK).ends_with("of the outside"));
@@ -484,8 +483,7 @@ fn responses_vary_by_fields_that_rules_write() {
     let varying = format!("{FRESH}\r\nVary: X-Role");
     stored_for(&mut stage, &with_fields("X-Inside: 1\r\nX-Role: guest"), &varying, "for staff");
     assert!(answer(&mut stage, &with_fields("X-Inside: 1\r\nX-Role: other")).ends_with("for staff"));
-    assert!(answer(&mut stage, &with_fields("X-Role: staff")).ends_with("for staff"), "its server is told the same");
-    assert!(ask(&mut stage, &with_fields("X-Role: guest")).1.is_some());
+    assert!(ask(&mut stage, &with_fields("X-Role: staff")).1.is_some(), "it only says so itself");
 }
 
 #[test]
