@@ -94,8 +94,9 @@ func init() {
 					"sensitive_log_profile.uri_query_field_rules.match.string_group_refs"),
 			schema.NoEffect("Weir knows neither DNS nor SIP", "exclude_dns_policy_drop_as_significant sip_log_depth"),
 			schema.NoEffect("Weir does not count it as an error",
-				`exclude_client_close_before_request_as_error exclude_persistence_change_as_error
-				exclude_syn_retransmit_as_error`),
+				"exclude_client_close_before_request_as_error exclude_syn_retransmit_as_error"),
+			schema.NoEffect("it is significant in records, and counts as no error",
+				"exclude_persistence_change_as_error"),
 			schema.NoEffect("engines do not look at lost segments", "conn_lossy_* conn_server_lossy_*"),
 			schema.NoEffect("metrics of idle objects end after 1800 s", "ondemand_metrics_idle_timeout"),
 			schema.NoEffect("a health score makes no event", "hs_event_throttle_window"),
