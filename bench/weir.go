@@ -66,7 +66,7 @@ func (w weir) createPolicies(ctx context.Context, rules []peers.Rule) error {
 		"name": policies, "http_request_policy": map[string]any{"rules": list}}})
 }
 
-// levels are those whose answers are as short as those of nginx at its level 1.
+// levels are those whose answers are at least as short as those of nginx at its level 1.
 var levels = map[string]int{"gzip": 1, "br": 1}
 
 // createProfiles makes those that every object of the row refers to.
