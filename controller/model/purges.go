@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -28,10 +29,10 @@ type Purge struct {
 
 // ParsePurge reads "shop.test/a?b", "https://shop.test/a" or "/a".
 func ParsePurge(uri string, prefix bool) (Purge, error) {
-	rest := uri
-	for _, scheme := range []string{"http://", "https://"} {
+	rest, usualPort := uri, ""
+	for scheme, port := range map[string]string{"http://": ":80", "https://": ":443"} {
 		if len(rest) >= len(scheme) && strings.EqualFold(rest[:len(scheme)], scheme) {
-			rest = rest[len(scheme):]
+			rest, usualPort = rest[len(scheme):], port
 			break
 		}
 	}
@@ -44,7 +45,29 @@ func ParsePurge(uri string, prefix bool) (Purge, error) {
 	case strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }):
 		return Purge{}, fmt.Errorf("%q has a character that no URI of a request has: encode it with %%", uri)
 	}
-	return Purge{Host: strings.ToLower(rest[:begin]), Path: rest[begin:], Prefix: prefix}, nil
+	// Clients leave the usual port of a scheme out.
+	host := strings.TrimSuffix(rest[:begin], usualPort)
+	if !isHost(host) {
+		return Purge{}, fmt.Errorf("%q begins with no host: give one as clients ask for it, as in shop.example.com:8080/a",
+			uri)
+	}
+	return Purge{Host: strings.ToLower(host), Path: rest[begin:], Prefix: prefix}, nil
+}
+
+// isHost tells whether requests may ask for this host. The empty one stands for all.
+func isHost(text string) bool {
+	name, port, hasPort := text, "", false
+	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, ']') {
+		name, port, hasPort = text[:colon], text[colon+1:], true
+	}
+	if hasPort && (name == "" || port == "" || strings.Trim(port, "0123456789") != "") {
+		return false
+	}
+	if address, is := strings.CutPrefix(name, "["); is {
+		_, err := netip.ParseAddr(strings.TrimSuffix(address, "]"))
+		return err == nil && strings.HasSuffix(name, "]")
+	}
+	return !strings.ContainsAny(name, ":@?[]\\")
 }
 
 // With returns the purges and more of them; none: of all. If they become too many, all is purged. nil has no purges.

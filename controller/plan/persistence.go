@@ -78,7 +78,8 @@ func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 		into.Persistence.SealKeys = append(into.Persistence.SealKeys, sealKey(key))
 	}
 	if cookie.CookieName == "" {
-		into.Persistence.CookieName = cookiePrefix + nameInCookie(key, from.UUID)[:2*cookieNameBytes]
+		// By no key of the profile: when keys are turned, engines still have to find the cookies that are there.
+		into.Persistence.CookieName = cookiePrefix + nameInCookie([]byte(from.UUID), from.UUID)[:2*cookieNameBytes]
 	}
 	if cookie.IsPersistentCookie {
 		into.Persistence.MaxAgeS = cookie.TimeoutMin * 60

@@ -47,7 +47,8 @@ func readPurgeRequest(body []byte) (asked purgeRequest, err error) {
 	if len(body) == 0 {
 		return asked, nil
 	}
-	if _, err := schema.Parse(action, body); err != nil {
+	said, err := schema.Parse(action, body)
+	if err != nil {
 		return asked, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -56,8 +57,8 @@ func readPurgeRequest(body []byte) (asked purgeRequest, err error) {
 		return asked, &schema.FieldError{Kind: action, Problem: "the body does not fit this action: " +
 			strings.TrimPrefix(err.Error(), "json: ")}
 	}
-	switch {
-	case asked.URIs != nil && len(asked.URIs) == 0:
+	switch _, saysURIs := said["uris"]; {
+	case saysURIs && len(asked.URIs) == 0:
 		return asked, &schema.FieldError{Kind: action, Field: "uris", Problem: "is empty: leave it out to purge all"}
 	case len(asked.URIs) > purgeURIsMost:
 		return asked, &schema.FieldError{Kind: action, Field: "uris",

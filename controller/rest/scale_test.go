@@ -105,6 +105,7 @@ func TestCacheIsPurgedAsAWholeOrByURI(t *testing.T) {
 	for want, body := range map[string]schema.Object{
 		"unknown field":       {"uri": "/a"},
 		"uris: is empty":      {"uris": []any{}},
+		"uris: is empty: ":    {"uris": nil},
 		"uris: has more than": {"uris": many},
 		"prefix: needs uris":  {"prefix": true},
 	} {

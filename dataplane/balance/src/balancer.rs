@@ -174,6 +174,8 @@ pub struct Balancer {
 struct Server {
     spec: ServerSpec,
     up: bool,
+    /// It was up once. Until then, no client can be bound to it.
+    was_up: bool,
     /// Disabled for so long that requests bound to it go elsewhere.
     has_left: bool,
     connections: u32,
@@ -242,6 +244,7 @@ impl Balancer {
             .enumerate()
             .map(|(position, server)| {
                 let before = known.remove(&server.id);
+                let up = !spec.monitored || before.as_ref().is_some_and(|before| before.up);
                 let is_back = server.enabled && before.as_ref().is_none_or(|before| !before.spec.enabled);
                 let ramp = match &before {
                     _ if is_back && ramps => Ramp::Due,
@@ -253,7 +256,8 @@ impl Balancer {
                 let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
-                    up: !spec.monitored || before.as_ref().is_some_and(|before| before.up),
+                    up,
+                    was_up: up || before.as_ref().is_some_and(|before| before.was_up),
                     has_left: !server.enabled && before.as_ref().is_some_and(|before| before.has_left),
                     connections: before.as_ref().map_or(0, |before| before.connections),
                     // In the middle of its share, so that one heavy server does not have all its turns first.
@@ -340,9 +344,15 @@ impl Balancer {
         if !self.ties.by_key {
             return Bound::Another;
         }
-        match self.owner(key) {
-            Some(owner) if !exclude.contains(&self.servers[owner].spec.id) => self.bound_at(now_ns, owner),
-            _ => Bound::Another,
+        let Some(owner) = self.owner(key) else { return Bound::Another };
+        let server = &self.servers[owner];
+        if !server.was_up || exclude.contains(&server.spec.id) {
+            return Bound::Another;
+        }
+        match self.bound_at(now_ns, owner) {
+            // It is the pool that has failed, since its key binds each client.
+            Bound::Nothing if self.census.standing == 0 => Bound::Another,
+            bound => bound,
         }
     }
 
@@ -439,6 +449,7 @@ impl Balancer {
                 begins = ramps;
             }
             server.up = up || !monitored;
+            server.was_up |= server.up;
             if begins {
                 server.ramp = Ramp::Due;
             }

@@ -374,3 +374,18 @@ fn ties_bind_the_keys_of_a_server_that_takes_none() {
     let disabled = |keeps_disabled| picks(Ties { keeps_disabled, by_key: true, ..Ties::default() }, false, true);
     assert_eq!((disabled(false), disabled(true)), (others, HashSet::from([Some(1)])));
 }
+
+/// Otherwise a new server would have clients reset that others serve, until its first check.
+#[test]
+fn server_that_was_never_up_binds_no_keys_and_no_key_binds_in_a_pool_that_is_down() {
+    let ties = Ties { when_down: WhenDown::Abort, by_key: true, ..Ties::default() };
+    let mut balancer =
+        Balancer::new(&PoolSpec { monitored: true, ties, ..pool(Algorithm::ConsistentHash, &[1, 1, 1]) });
+    (0..2).for_each(|id| balancer.set_up(id, true));
+    assert!((0..200).all(|number| balancer.pick(0, key(number), &[]).is_some_and(|at| at != 2)));
+    balancer.set_up(2, true);
+    balancer.set_up(2, false);
+    assert!((0..200).any(|number| balancer.pick(0, key(number), &[]).is_none()), "its clients are bound to it now");
+    (0..2).for_each(|id| balancer.set_up(id, false));
+    assert!((0..200).all(|number| balancer.bound_by_key(0, key(number), &[]) == Bound::Another));
+}

@@ -7,6 +7,7 @@ use weir_jwt::Verified;
 use weir_policy::Date;
 use weir_rate::Place;
 use weir_rules::{Arriving, Scratch};
+use weir_script::{Ending, Seen};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
@@ -15,7 +16,7 @@ use crate::{
     cache::stored::Cache,
     carrier::Departed,
     client::span::Draws,
-    exchange::table::ExchangeId,
+    exchange::{Exchange, table::ExchangeId},
     groups::Groups,
     io::{Conn, Time},
     limits::{Limits, Room},
@@ -122,6 +123,26 @@ impl Core {
             departed: Vec::new(),
             carriers: Vec::new(),
             full_carriers: Vec::new(),
+        }
+    }
+
+    /// Keeps what scripts for a response have left: what later ones see, an answer of theirs, and what they have said.
+    #[inline]
+    pub fn follow_scripts(
+        &mut self,
+        exchange: &mut Exchange,
+        noted: Noted,
+        seen: Option<Box<Seen>>,
+        ending: Option<Ending>,
+    ) {
+        if let Some(seen) = seen {
+            exchange.keep_seen(seen);
+        }
+        if let Some(ending) = ending {
+            exchange.end_with(ending);
+        }
+        if !self.scripts.said.is_empty() {
+            self.note_said(noted);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_snapshot::{Grace, Pool};
+use weir_snapshot::{Grace, Pool, Server};
 
 use crate::io::Time;
 
@@ -84,7 +84,7 @@ impl Leavers {
         };
         if up {
             self.list.retain(|leaver| !is_listed(leaver));
-        } else if pool.grace.down.is_some() && !self.list.iter().any(is_listed) {
+        } else if !self.list.iter().any(is_listed) {
             self.list.push(Leaver::new(pool, (server.id, server.address), Why::Down, now));
         }
         self.renew_due();
@@ -113,15 +113,20 @@ impl Leavers {
 }
 
 impl Leaver {
-    /// Follows its pool. False: the server takes requests again.
+    /// Follows its pool. False: the server takes requests again, or nobody judges it any more.
     fn stays(&mut self, pool: &Pool) -> bool {
-        let has_it = |position: &usize| pool.servers[*position].address == self.address;
-        let position = pool.servers.iter().position(|server| server.id == self.server).filter(has_it);
-        let is_enabled = position.map(|position| pool.balance.servers[position].enabled);
-        if (self.why, is_enabled) == (Why::Disabled, Some(true)) || (self.why, is_enabled) == (Why::Down, None) {
-            return false;
-        }
+        // A server that was removed and is back has another id.
+        let here = |server: &Server| server.address == self.address;
+        let stays = match self.why {
+            Why::Disabled => {
+                let mut all = pool.servers.iter().zip(&pool.balance.servers);
+                !all.any(|(server, spec)| here(server) && spec.enabled)
+            }
+            Why::Down => {
+                pool.balance.monitored && pool.servers.iter().any(|server| server.id == self.server && here(server))
+            }
+        };
         self.at = due(&pool.grace, self.why, self.since);
-        true
+        stays
     }
 }

@@ -191,15 +191,7 @@ impl Proxy {
             let body = Incoming::of_server(received.framing);
             edits.and_then(|edits| context.treat(io, &received, body, edits, [b"", b""]))
         };
-        if let Some(seen) = seen {
-            exchange.keep_seen(seen);
-        }
-        if let Some(ending) = ending {
-            exchange.end_with(ending);
-        }
-        if !core.scripts.said.is_empty() {
-            core.note_said(client.noted);
-        }
+        core.follow_scripts(exchange, client.noted, seen, ending);
         let written = written?.ok_or(Error::Defect)?;
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();

@@ -23,7 +23,8 @@ impl Proxy {
         if self.sessions.leaving.is_empty() { self.sessions.due() } else { Some(Time::default()) }
     }
 
-    /// Requests that nothing was answered to, and that may be sent twice, go to other servers.
+    /// A request that nothing was answered to goes to another server if it came to this one on a connection that had served
+    /// others before, and may be sent twice; another one gets a 503.
     #[cold]
     pub(crate) fn end_leavers<I: Io>(&mut self, io: &mut I) {
         let leavers = self.core.pools.take_leavers(io.now());

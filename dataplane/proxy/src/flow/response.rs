@@ -299,15 +299,7 @@ impl Parties<'_> {
             let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending)?;
             context.translate(io, received, Incoming::of_server(received.framing), edits)
         });
-        if let Some(seen) = seen {
-            exchange.keep_seen(seen);
-        }
-        if let Some(ending) = ending {
-            exchange.end_with(ending);
-        }
-        if !core.scripts.said.is_empty() {
-            core.note_said(client.noted);
-        }
+        core.follow_scripts(exchange, client.noted, seen, ending);
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         self.pass_written(io, written?)
     }
@@ -348,15 +340,7 @@ impl Parties<'_> {
                 edits.and_then(|edits| context.translate(io, received, body, edits))
             }
         };
-        if let Some(seen) = seen {
-            exchange.keep_seen(seen);
-        }
-        if let Some(ending) = ending {
-            exchange.end_with(ending);
-        }
-        if !core.scripts.said.is_empty() {
-            core.note_said(client.noted);
-        }
+        core.follow_scripts(exchange, client.noted, seen, ending);
         self.pass_written(io, written?)
     }
 

@@ -185,3 +185,55 @@ fn bound_clients_leave_a_disabled_server_when_its_time_is_over() {
     pass(&mut stage, GRACE);
     assert_eq!(ask(&mut stage), "10.1.0.2:8000");
 }
+
+/// A name whose answers leave out an address for a moment, or an operator who takes a removal back.
+#[test]
+fn removed_server_that_comes_back_in_time_loses_nothing() {
+    let plan = patient(l4_plan(2));
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    let server = stage.connected();
+    let mut next = plan.clone();
+    next.revision += 1;
+    let back = next.pools[0].servers.remove(0);
+    stage.replace(&next);
+    pass(&mut stage, GRACE / 2);
+    next.revision += 1;
+    next.pools[0].servers.push(back);
+    stage.replace(&next);
+    assert_eq!(stage.proxy.due(), None);
+    pass(&mut stage, 2 * GRACE);
+    assert_eq!((stage.closed(client), stage.closed(server)), (None, None));
+}
+
+#[test]
+fn server_that_nobody_judges_any_more_loses_nothing() {
+    let mut plan = l4_plan(2);
+    (plan.pools[0].monitored, plan.pools[0].down_timeout_ms) = (true, Some(5_000));
+    let mut stage = Stage::new(&plan);
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", true);
+    stage.client();
+    let server = stage.connected();
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", false);
+    plan.revision += 1;
+    plan.pools[0].monitored = false;
+    stage.replace(&plan);
+    pass(&mut stage, GRACE);
+    assert_eq!(stage.closed(server), None);
+}
+
+#[test]
+fn time_for_servers_that_are_down_holds_for_those_that_were_down_before() {
+    let mut plan = l4_plan(2);
+    plan.pools[0].monitored = true;
+    let mut stage = Stage::new(&plan);
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", true);
+    stage.client();
+    let server = stage.connected();
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", false);
+    plan.revision += 1;
+    plan.pools[0].down_timeout_ms = Some(5_000);
+    stage.replace(&plan);
+    pass(&mut stage, Duration::from_secs(5));
+    assert!(stage.closed(server).is_some());
+}

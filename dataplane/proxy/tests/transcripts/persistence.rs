@@ -277,8 +277,9 @@ fn address_binds_a_client_to_its_server_if_the_profile_says_so() {
     let asked = |plan: &Plan, up: bool, own: Option<&str>| {
         let mut stage = Stage::new(plan);
         for number in 0..3 {
-            let is_own = own == Some(&*format!("10.1.0.{}:8000", number + 1));
-            stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {number}"), up || !is_own);
+            let (name, is_own) = (format!("server {number}"), own == Some(&*format!("10.1.0.{}:8000", number + 1)));
+            stage.proxy.set_server_up(&mut stage.tape, "pool", &name, true);
+            stage.proxy.set_server_up(&mut stage.tape, "pool", &name, up || !is_own);
         }
         let client = stage.client();
         stage.says(client, get(""));
