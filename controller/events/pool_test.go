@@ -171,6 +171,18 @@ func TestServerToWhichConnectionsComeToNothingIsDownThoughMonitorsDoNotSaySo(t *
 	l.told("SERVER_UP POOL web-pool server 10.0.0.1:80 is up")
 }
 
+func TestServerWhoseResponsesAreErrorsIsDownAndSaysWhy(t *testing.T) {
+	l := newListener(t, "POOL")
+	l.serveUp("se-one")
+	l.told()
+	l.Ejected("se-one", "10.0.0.1:80", 2)
+	const why = "inline_health_monitor: most of its responses are errors, on 2 of 2 workers"
+	l.told("SERVER_DOWN POOL web-pool server 10.0.0.1:80 is down: " + why)
+	l.Contains(l.pages.PoolServers("pool-1")[0]["oper_status"], "OPER_DOWN", why)
+	l.Ejected("se-one", "10.0.0.1:80", 0)
+	l.told("SERVER_UP POOL web-pool server 10.0.0.1:80 is up")
+}
+
 func TestServerThatOneEngineReachesIsUpHoweverSuspectItIsToAnother(t *testing.T) {
 	l := newListener(t, "POOL")
 	l.WebPool.HealthMonitors = nil

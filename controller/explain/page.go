@@ -133,7 +133,7 @@ var pickedBy = map[dataplanev1.Picked]string{
 var states = map[dataplanev1.Eligibility]string{
 	dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE: "eligible", dataplanev1.Eligibility_ELIGIBILITY_DISABLED: "disabled",
 	dataplanev1.Eligibility_ELIGIBILITY_DOWN: "down", dataplanev1.Eligibility_ELIGIBILITY_FULL: "full",
-	dataplanev1.Eligibility_ELIGIBILITY_SUSPECT: "suspect",
+	dataplanev1.Eligibility_ELIGIBILITY_SUSPECT: "suspect", dataplanev1.Eligibility_ELIGIBILITY_EJECTED: "ejected",
 }
 
 var persistedBy = map[dataplanev1.BoundBy]string{

@@ -74,7 +74,7 @@ func (f *Fleet) judge(engineUUID string, engine *Engine, verdicts *enginev1.Serv
 }
 
 // sees returns the state of a server as the engine sees it. A server that its monitors find up is down if it is
-// suspect: new connections to it fail.
+// suspect: new connections to it fail, or its responses are errors.
 func (e *Engine) sees(pool *model.Pool, member *model.Member) health.Seen {
 	key := ServerKey{pool.UUID, member.ID}
 	verdict, suspectSince := e.verdicts[key], e.suspects[key]
@@ -97,8 +97,12 @@ func sinceOf(verdict *enginev1.ServerVerdict) time.Time {
 	return time.UnixMilli(int64(verdict.GetSinceUnixMs()))
 }
 
-// suspicion says how many of the engine's workers suspect a server. Each worker decides for itself.
+// suspicion says how many of the engine's workers suspect a server, and why. Each worker decides for itself.
 func (e *Engine) suspicion(server ServerKey) string {
+	if ejecting := e.Sample.Server(server).GetEjectingWorkers(); ejecting > 0 {
+		return fmt.Sprintf("inline_health_monitor: most of its responses are errors, on %d of %d workers",
+			ejecting, e.Sample.GetWorkers())
+	}
 	return fmt.Sprintf("inline_health_monitor: new connections to it fail on %d of %d workers",
 		e.Sample.Server(server).GetSuspectingWorkers(), e.Sample.GetWorkers())
 }

@@ -981,6 +981,8 @@ pub enum Eligibility {
     Full = 4,
     /// new connections to it have failed
     Suspect = 5,
+    /// most of its responses were errors
+    Ejected = 6,
 }
 impl Eligibility {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -995,6 +997,7 @@ impl Eligibility {
             Self::Down => "ELIGIBILITY_DOWN",
             Self::Full => "ELIGIBILITY_FULL",
             Self::Suspect => "ELIGIBILITY_SUSPECT",
+            Self::Ejected => "ELIGIBILITY_EJECTED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1006,6 +1009,7 @@ impl Eligibility {
             "ELIGIBILITY_DOWN" => Some(Self::Down),
             "ELIGIBILITY_FULL" => Some(Self::Full),
             "ELIGIBILITY_SUSPECT" => Some(Self::Suspect),
+            "ELIGIBILITY_EJECTED" => Some(Self::Ejected),
             _ => None,
         }
     }
@@ -2609,6 +2613,9 @@ pub struct ServerCounters {
     /// of failures_total, those that were resets by the server
     #[prost(uint64, tag = "362")]
     pub resets_total: u64,
+    /// a gauge: of suspecting_workers, those that have ejected it: its responses are errors
+    #[prost(uint32, tag = "390")]
+    pub ejecting_workers: u32,
 }
 /// One worker, since the process started.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

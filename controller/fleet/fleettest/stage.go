@@ -184,6 +184,15 @@ func (s *Stage) Suspected(engine, server string, workers uint32) {
 	}}})
 }
 
+// Ejected has an engine report that some of its two workers have ejected a server.
+func (s *Stage) Ejected(engine, server string, workers uint32) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
+		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true,
+			SuspectingWorkers: workers, EjectingWorkers: workers}},
+	}}})
+}
+
 // Timed has a process of an engine report what it has counted of the virtual service, some time after Clock.
 func (s *Stage) Timed(engine string, pid uint32, after time.Duration, times *dataplanev1.Times) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{

@@ -2,6 +2,7 @@
 
 mod drawing;
 pub(crate) mod preview;
+mod watching;
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -9,7 +10,7 @@ use crate::{
     average::{Mean, Rate},
     fill::Fill,
     hash::HashKey,
-    health::{Census, Failure, Health},
+    health::{Census, Health},
     lots::{Lots, Numbers},
     order::{Order, POSITIONS_MAX, Rank},
     ramp::Ramp,
@@ -30,10 +31,7 @@ const STRIDE: u64 = 2 * 232_792_560;
 const TURN_MAX: u64 = 1 << 62;
 const TURNS_KEPT: u64 = 1 << 48;
 
-/// How much later a trial is looked for again that could not be made when it was due.
-const TRIAL_DELAY_NS: u64 = 100_000_000;
-
-/// The shares of servers that come up change no more often.
+/// The shares of servers that come up, or that have answered with errors, change no more often.
 const STEP_NS_MIN: u64 = 100_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,8 +185,10 @@ struct Server {
     picked: u64,
     health: Health,
     ramp: Ramp,
-    /// In percent of its ratio.
+    /// In percent of its ratio, while it comes up.
     share: u32,
+    /// In percent of that, because of its errors.
+    kept: u32,
     /// To the first byte of its answers.
     time_ns: Mean,
     /// Bytes of its answers.
@@ -253,6 +253,7 @@ impl Balancer {
                 };
                 let shown = before.as_ref().filter(|_| spec.algorithm == self.algorithm);
                 let share = before.as_ref().filter(|_| ramp != Ramp::Over).map_or(100, |before| before.share);
+                let health = before.as_ref().filter(|_| spec.watches).map_or(Health::default(), |before| before.health);
                 let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
@@ -267,8 +268,9 @@ impl Balancer {
                     sent: shown.map_or(Rate::default(), |before| before.sent),
                     fill: shown.filter(|_| spec.slow_ns == self.slow_ns).map_or(Fill::default(), |before| before.fill),
                     share,
-                    stride: stride_of(server.ratio, share),
-                    health: before.filter(|_| spec.watches).map_or(Health::default(), |before| before.health),
+                    kept: health.errors.percent(),
+                    stride: stride_of(server.ratio, part_of(share, health.errors.percent())),
+                    health,
                     ramp,
                 }
             })
@@ -278,7 +280,8 @@ impl Balancer {
         self.monitored = spec.monitored;
         self.watches = spec.watches;
         (self.ramp_ns, self.slow_ns, self.ties) = (spec.ramp_ns, spec.slow_ns, spec.ties);
-        self.next_step_ns = if ramps { 0 } else { u64::MAX };
+        let has_errors = self.servers.iter().any(|server| !server.health.errors.are_none());
+        self.next_step_ns = if ramps || has_errors { 0 } else { u64::MAX };
         self.ring = match spec.algorithm.way() {
             Way::Ring => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
             Way::Order | Way::Lots => Ring::default(),
@@ -397,17 +400,6 @@ impl Balancer {
         self.census.standing
     }
 
-    /// A request is for this pool. If all servers are suspect, it comes because one is due for a trial, and it may try all
-    /// of them: the next such request comes later.
-    pub fn try_suspects(&mut self, now_ns: u64) {
-        let all_are_suspect = self.census.suspect > 0 && self.census.suspect == self.census.standing;
-        if all_are_suspect && self.next_trial_ns <= now_ns {
-            let suspects = self.servers.iter_mut().filter(|server| server.is_missed());
-            suspects.for_each(|server| server.health.tried(now_ns));
-            self.next_trial_ns = self.earliest_trial_ns();
-        }
-    }
-
     /// A connection to a server is in use again, without a choice. A server that has left the pool is ignored.
     pub fn opened(&mut self, id: u32) {
         if let Some(position) = self.position(id) {
@@ -459,46 +451,6 @@ impl Balancer {
         }
     }
 
-    /// A new connection to a server is established.
-    pub fn reached(&mut self, id: u32, now_ns: u64) {
-        if let Some(position) = self.position(id) {
-            self.servers[position].health.reached(now_ns);
-        }
-    }
-
-    /// A new connection to a server was answered on: it is not suspect.
-    pub fn proved(&mut self, id: u32) {
-        self.change(id, |server| server.health.proved());
-    }
-
-    /// A new connection to a server, begun at that time, has failed. Returns whether the server has become suspect.
-    pub fn failed(&mut self, id: u32, failure: Failure, begun_ns: u64, now_ns: u64) -> bool {
-        let mut became_suspect = false;
-        if self.watches {
-            self.change(id, |server| {
-                let before = server.health.is_suspect();
-                server.health.failed(failure, begun_ns, now_ns);
-                became_suspect = !before && server.health.is_suspect();
-            });
-            self.next_trial_ns = self.next_trial_ns.min(self.trial_of(id).unwrap_or(u64::MAX));
-        }
-        became_suspect
-    }
-
-    /// A server has answered on a connection that was answered on before.
-    pub fn answered(&mut self, id: u32) {
-        if let Some(position) = self.position(id) {
-            self.servers[position].health.answered();
-        }
-    }
-
-    /// The ids of the servers that recent connections make suspect, whether they are used or not.
-    pub fn suspect(&self, now_ns: u64) -> impl Iterator<Item = u32> {
-        let servers = self.servers.iter().take_while(|_| self.census.suspect > 0);
-        let suspect = servers.filter(move |server| server.is_missed() && !server.health.is_forgotten(now_ns));
-        suspect.map(|server| server.spec.id)
-    }
-
     /// The ids of the servers that are up.
     pub fn up(&self) -> impl Iterator<Item = u32> {
         self.servers.iter().filter(|server| server.up).map(|server| server.spec.id)
@@ -527,6 +479,7 @@ impl Balancer {
         let server = &mut self.servers[position];
         let (stood, missed) = (server.stands(), server.is_missed());
         change(server);
+        self.lots_are_old |= server.follow_errors(self.now);
         let (stands, is_missed) = (server.stands(), server.is_missed());
         self.ring_is_old |= stood != stands;
         self.lots_are_old |= stood != stands || missed != is_missed;
@@ -534,17 +487,6 @@ impl Balancer {
         self.census.suspect = self.census.suspect + usize::from(is_missed) - usize::from(missed);
         self.rank(position);
         self.follow_need();
-    }
-
-    /// Suspect servers come back in, or leave again, where the others are too few, or enough.
-    fn follow_need(&mut self) {
-        if self.needs_all != self.census.needs_all() {
-            self.needs_all = !self.needs_all;
-            self.lots_are_old = true;
-            self.next_trial_ns = self.earliest_trial_ns();
-            let suspect = (0..self.servers.len()).filter(|position| self.servers[*position].is_missed());
-            suspect.collect::<Vec<_>>().into_iter().for_each(|position| self.rank(position));
-        }
     }
 
     /// A server has been chosen for a request.
@@ -574,42 +516,6 @@ impl Balancer {
         } else {
             self.order.remove(position);
         }
-    }
-
-    /// A suspect server whose trial is due.
-    fn next_for_trial(&mut self, now_ns: u64, exclude: &[u32]) -> Option<usize> {
-        if self.needs_all {
-            return None;
-        }
-        let found = self.due_for_trial(now_ns, exclude);
-        if found.is_none() {
-            // The servers that are due are full, or this request has tried them. To look at all servers costs more.
-            self.next_trial_ns = now_ns + TRIAL_DELAY_NS;
-        }
-        found
-    }
-
-    fn due_for_trial(&self, now_ns: u64, exclude: &[u32]) -> Option<usize> {
-        let is_due = |server: &Server| server.health.is_due(now_ns) && server.eligible();
-        self.servers.iter().position(|server| is_due(server) && !exclude.contains(&server.spec.id))
-    }
-
-    /// No other server is left for this request: take the one that has been suspect for longest without a trial.
-    fn next_suspect(&self, exclude: &[u32]) -> Option<usize> {
-        let may = |server: &Server| server.eligible() && !exclude.contains(&server.spec.id);
-        let suspects = self.servers.iter().enumerate().filter(|(_, server)| may(server));
-        let trials = suspects.filter_map(|(position, server)| Some((server.health.trial_at_ns()?, position)));
-        trials.min().map(|(_, position)| position)
-    }
-
-    fn earliest_trial_ns(&self) -> u64 {
-        let trials =
-            self.servers.iter().filter(|server| server.stands()).filter_map(|server| server.health.trial_at_ns());
-        trials.min().unwrap_or(u64::MAX)
-    }
-
-    fn trial_of(&self, id: u32) -> Option<u64> {
-        self.servers[self.position(id)?].health.trial_at_ns()
     }
 
     /// Skips the excluded servers, of which a request has a few at most.
@@ -671,12 +577,31 @@ impl Balancer {
 
 impl Server {
     fn set_share(&mut self, percent: u32) {
-        (self.share, self.stride) = (percent, stride_of(self.spec.ratio, percent));
+        self.share = percent;
+        self.stride = stride_of(self.spec.ratio, self.part());
+    }
+
+    /// Returns whether that changes its part. `now`: the latest turn that was taken.
+    fn follow_errors(&mut self, now: u64) -> bool {
+        let kept = self.health.errors.percent();
+        if self.kept == kept {
+            return false;
+        }
+        self.kept = kept;
+        self.stride = stride_of(self.spec.ratio, self.part());
+        // Its next turn would come after a share of the step before.
+        self.turn = self.turn.min(now + self.stride);
+        true
+    }
+
+    /// What it gets of its ratio, in percent.
+    pub fn part(&self) -> u32 {
+        part_of(self.share, self.kept)
     }
 
     /// Its part of the requests: its ratio, in percent.
     fn weight(&self) -> u64 {
-        u64::from(self.spec.ratio.max(1)) * u64::from(self.share.max(1))
+        u64::from(self.spec.ratio.max(1)) * u64::from(self.part())
     }
 
     /// Takes requests, as long as it is not full.
@@ -705,6 +630,11 @@ impl Server {
     fn may_be_asked(&self, now_ns: u64) -> bool {
         self.health.trial_at_ns().is_none_or(|at| at <= now_ns)
     }
+}
+
+/// In percent, of two parts in percent.
+fn part_of(share: u32, kept: u32) -> u32 {
+    (share * kept / 100).max(1)
 }
 
 fn stride_of(ratio: u32, percent: u32) -> u64 {

@@ -1,6 +1,8 @@
 //! What new connections show about a server. A server is *suspect* if several connections in a row failed, or kept
 //! their clients waiting. It is avoided, and gets one request at a time as a trial, after a pause that grows.
 
+use crate::errors::Errors;
+
 /// Failures in a row that make a server suspect, where each of them was told at once.
 const FAILURES: u32 = 3;
 /// From the failure to the first trial; doubled by each trial.
@@ -27,6 +29,8 @@ pub(crate) struct Health {
     /// When a connection to it stood last.
     reached_at_ns: Option<u64>,
     suspicion: Option<Suspicion>,
+    /// What it answered.
+    pub errors: Errors,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +41,12 @@ struct Suspicion {
 
 impl Health {
     pub fn is_suspect(&self) -> bool {
-        self.suspicion.is_some()
+        self.suspicion.is_some() || self.errors.are_ejecting()
     }
 
     /// When the next request may try a server that is suspect.
     pub fn trial_at_ns(&self) -> Option<u64> {
-        self.suspicion.map(|suspicion| suspicion.trial_at_ns)
+        self.suspicion.map(|suspicion| suspicion.trial_at_ns).max(self.errors.probe_at_ns())
     }
 
     /// Whether a request may try it now.
@@ -62,7 +66,7 @@ impl Health {
 
     /// A connection was answered on.
     pub fn proved(&mut self) {
-        *self = Self { reached_at_ns: self.reached_at_ns, ..Self::default() };
+        *self = Self { reached_at_ns: self.reached_at_ns, errors: self.errors, ..Self::default() };
     }
 
     /// A connection that had brought an answer before brought another one. This says nothing about new connections to a
@@ -91,6 +95,9 @@ impl Health {
     pub fn tried(&mut self, now_ns: u64) {
         if let Some(Suspicion { pause_ns, .. }) = self.suspicion {
             self.wait((pause_ns * 2).min(PAUSE_NS_MAX), now_ns);
+        }
+        if self.errors.are_ejecting() {
+            self.errors.probed(now_ns);
         }
     }
 

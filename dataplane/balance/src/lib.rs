@@ -10,6 +10,7 @@
 
 mod average;
 mod balancer;
+mod errors;
 mod fill;
 mod group;
 mod hash;

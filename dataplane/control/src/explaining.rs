@@ -194,6 +194,7 @@ fn eligibility(standing: Standing) -> Eligibility {
         Standing::Down => Eligibility::Down,
         Standing::Full => Eligibility::Full,
         Standing::Suspect => Eligibility::Suspect,
+        Standing::Ejected => Eligibility::Ejected,
     }
 }
 

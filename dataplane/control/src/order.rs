@@ -73,6 +73,8 @@ pub struct Counted {
     pub up: Up,
     /// Ids of the suspect servers, once per worker that suspects them.
     pub suspect: Vec<u32>,
+    /// The same for those of them whose responses are errors.
+    pub ejected: Vec<u32>,
 }
 
 /// The control thread's link to a worker.

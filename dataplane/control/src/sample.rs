@@ -38,6 +38,7 @@ impl Collecting {
                 sum.counters.add(&counted.counters);
                 sum.up.retain(&counted.up);
                 sum.suspect.extend_from_slice(&counted.suspect);
+                sum.ejected.extend_from_slice(&counted.ejected);
                 spare.push(counted);
             }
             None => self.sum = Some(counted),
@@ -128,10 +129,11 @@ impl Rows {
         for (row, id) in sample.virtual_services.iter_mut().zip(&self.services) {
             fill_service(row, *id, &counted.counters);
         }
-        let suspecting = workers_by_server(&counted.suspect);
+        let (suspecting, ejecting) = (workers_by_server(&counted.suspect), workers_by_server(&counted.ejected));
         for (row, id) in sample.servers.iter_mut().zip(&self.servers) {
             fill_server(row, *id, &counted.counters, &counted.up);
             row.suspecting_workers = suspecting.get(id).copied().unwrap_or_default();
+            row.ejecting_workers = ejecting.get(id).copied().unwrap_or_default();
         }
         sample
     }
@@ -149,9 +151,9 @@ fn server_row(pool_uuid: &str, server_name: &str) -> ServerCounters {
     ServerCounters { pool_uuid: pool_uuid.to_owned(), server_id: server_name.to_owned(), ..Default::default() }
 }
 
-fn workers_by_server(suspect: &[u32]) -> BTreeMap<u32, u32> {
+fn workers_by_server(told: &[u32]) -> BTreeMap<u32, u32> {
     let mut workers = BTreeMap::new();
-    suspect.iter().for_each(|id| *workers.entry(*id).or_default() += 1);
+    told.iter().for_each(|id| *workers.entry(*id).or_default() += 1);
     workers
 }
 

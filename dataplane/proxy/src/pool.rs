@@ -233,6 +233,21 @@ impl Pools {
         }
     }
 
+    /// Whether somebody wants to know that a server has answered with an error, or with none.
+    #[inline]
+    pub fn judges(&self, is_error: bool) -> bool {
+        is_error || self.some_failed
+    }
+
+    /// A request was answered, or failed, so long after the server had it.
+    #[cold]
+    pub fn judge(&mut self, at: Place, is_error: bool, waited: u64, now: Time) {
+        self.some_failed |= is_error;
+        if let Some(row) = self.row(at.pool) {
+            row.balancer.judged(at.server, is_error, now.nanos.saturating_sub(waited), now.nanos);
+        }
+    }
+
     /// The response of this server has begun, so long after its request.
     #[inline]
     pub fn timed(&mut self, at: Place, nanos: u64, now: Time) {
@@ -397,6 +412,11 @@ impl Pools {
     /// Dense ids of all servers that are suspect.
     pub fn suspect(&self, now: Time) -> impl Iterator<Item = u32> {
         self.rows.iter().flatten().flat_map(move |row| row.balancer.suspect(now.nanos))
+    }
+
+    /// Dense ids of those of them that are ejected.
+    pub fn ejected(&self, now: Time) -> impl Iterator<Item = u32> {
+        self.rows.iter().flatten().flat_map(move |row| row.balancer.ejected(now.nanos))
     }
 
     /// Removes and returns all idle connections, and those that carry streams.

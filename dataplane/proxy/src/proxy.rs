@@ -156,6 +156,11 @@ impl Proxy {
         self.core.pools.suspect(now)
     }
 
+    /// Dense ids of those of them whose responses are errors, in no order.
+    pub fn servers_ejected(&self, now: Time) -> impl Iterator<Item = u32> {
+        self.core.pools.ejected(now)
+    }
+
     /// Ends each client's connection with its next response. Idle connections stay.
     pub fn let_go(&mut self) {
         self.core.draining = true;

@@ -230,6 +230,8 @@ impl<D: Driver> Worker<D> {
         counted.up = self.proxy.servers_up().collect();
         counted.suspect.clear();
         counted.suspect.extend(self.proxy.servers_suspect(self.driver.now()));
+        counted.ejected.clear();
+        counted.ejected.extend(self.proxy.servers_ejected(self.driver.now()));
     }
 }
 

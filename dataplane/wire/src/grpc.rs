@@ -20,6 +20,15 @@ pub fn status(fields: &Fields<'_>) -> Option<u32> {
     str::from_utf8(fields.find(b"grpc-status")?).ok()?.parse().ok()
 }
 
+/// Whether the status says that the server has failed, and not that the call was wrong or came too late.
+pub fn is_error_of_server(status: u32) -> bool {
+    const UNKNOWN: u32 = 2;
+    const INTERNAL: u32 = 13;
+    const UNAVAILABLE: u32 = 14;
+    const DATA_LOSS: u32 = 15;
+    matches!(status, UNKNOWN | INTERNAL | UNAVAILABLE | DATA_LOSS)
+}
+
 fn is_type(value: &[u8]) -> bool {
     let Some((start, rest)) = value.split_at_checked(CONTENT_TYPE.len()) else { return false };
     start.eq_ignore_ascii_case(CONTENT_TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' ' | b'\t'))

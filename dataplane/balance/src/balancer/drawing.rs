@@ -8,6 +8,8 @@ use crate::{
 
 /// How long what servers have shown counts.
 const SPAN_NS: u64 = 10_000_000_000;
+/// Errors fade in steps of this time.
+pub(super) const FADE_NS: u64 = 1_000_000_000;
 /// Draws in vain before the servers are looked at one after the other.
 const DRAWS_MAX: usize = 8;
 /// How many are looked at for a second server.
@@ -137,17 +139,25 @@ impl Balancer {
 
 // Shares.
 impl Balancer {
-    /// Gives the servers that come up the share that is due.
+    /// Gives the servers that come up, and those whose errors fade, the share that is due.
     pub(super) fn step(&mut self, now_ns: u64) {
         let mut next_step_ns = u64::MAX;
         for position in 0..self.servers.len() {
             let server = &mut self.servers[position];
             let (share, until_ns) = server.ramp.share(self.ramp_ns, now_ns);
             next_step_ns = next_step_ns.min(until_ns);
-            if share != server.share {
+            let mut has_changed = share != server.share;
+            if has_changed {
                 server.set_share(share);
                 // Its next turn would come after a share of the step before.
                 server.turn = server.turn.min(self.now + server.stride);
+            }
+            if !server.health.errors.are_none() {
+                server.health.errors.fade(now_ns);
+                has_changed |= server.follow_errors(self.now);
+                next_step_ns = next_step_ns.min(now_ns.saturating_add(FADE_NS));
+            }
+            if has_changed {
                 self.lots_are_old = true;
                 self.rank(position);
             }
@@ -157,7 +167,7 @@ impl Balancer {
 
     /// The share of its ratio that the server at a position gets, in percent.
     pub fn share(&self, position: usize) -> u32 {
-        self.servers.get(position).map_or(100, |server| server.share)
+        self.servers.get(position).map_or(100, Server::part)
     }
 }
 

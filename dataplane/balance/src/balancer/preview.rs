@@ -13,6 +13,8 @@ pub enum Standing {
     Down,
     Full,
     Suspect,
+    /// Too many of its answers were errors.
+    Ejected,
 }
 
 /// Why a server would be picked.
@@ -60,6 +62,7 @@ impl Balancer {
             Some(server) if !server.spec.enabled => Standing::Disabled,
             Some(server) if !server.up => Standing::Down,
             Some(server) if !Server::eligible(server) => Standing::Full,
+            Some(server) if server.health.errors.are_ejecting() => Standing::Ejected,
             Some(server) if server.health.is_suspect() => Standing::Suspect,
             Some(_) => Standing::Eligible,
         }

@@ -37,7 +37,7 @@ impl Bond {
             (Self::Ruled, _) => self,
             (_, Standing::Down) => Self::ServerDown,
             (_, Standing::Disabled) => Self::ServerDisabled,
-            (_, Standing::Eligible | Standing::Full | Standing::Suspect) => Self::ServerBusy,
+            (_, Standing::Eligible | Standing::Full | Standing::Suspect | Standing::Ejected) => Self::ServerBusy,
         }
     }
 

@@ -15,6 +15,7 @@ mod excluded;
 mod fallback;
 mod frames_out;
 mod introduction;
+mod judging;
 mod leaving;
 mod notes;
 mod records;

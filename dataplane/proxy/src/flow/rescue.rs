@@ -333,6 +333,7 @@ impl Proxy {
             {
                 self.core.pools.timed(server.place, waited, io.now());
             }
+            self.judge_failure(io, server_conn, error, waited);
             self.blame(io, server_conn, error);
             self.close_server(io, server_conn, Close::Abort);
         }

@@ -10,6 +10,7 @@ use weir_rules::Edits;
 use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
+    grpc,
     head::{HeadSink, ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Framing, Outgoing, Response},
 };
@@ -17,6 +18,7 @@ use weir_wire::{
 use crate::{
     buf::Buf,
     cache::{object::Object, stored::Cache},
+    call,
     client::{Client, answer::Answer},
     error::Error,
     exchange::{
@@ -28,6 +30,7 @@ use crate::{
     },
     flow::{
         coding, excluded,
+        judging::Shown,
         reselect::is_withheld,
         storing::{self, Stored},
     },
@@ -282,8 +285,10 @@ impl Parties<'_> {
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
+        let mut status = 0;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
+            status = head.status;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
             if client.noted.is_something() {
                 core.records.note_head(client.noted, &exchange.service, head, received.len);
@@ -301,7 +306,7 @@ impl Parties<'_> {
         });
         core.follow_scripts(exchange, client.noted, seen, ending);
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
-        self.pass_written(io, written?)
+        self.pass_written(io, Shown::Status(status), written?)
     }
 
     /// The same for the head of a response that has come on a stream.
@@ -332,6 +337,12 @@ impl Parties<'_> {
                 core.records.note_call(client.noted, &exchange.service, &received.head.fields);
             }
         }
+        let shown = match client.call() {
+            Some(_) if status == call::STATUS => {
+                grpc::status(&received.head.fields).map_or(Shown::Nothing, Shown::Call)
+            }
+            _ => Shown::Status(status),
+        };
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => Ok(None),
@@ -341,12 +352,15 @@ impl Parties<'_> {
             }
         };
         core.follow_scripts(exchange, client.noted, seen, ending);
-        self.pass_written(io, written?)
+        self.pass_written(io, shown, written?)
     }
 
     /// `None`: the response is withheld.
     #[inline(always)]
-    fn pass_written<I: Io>(&mut self, io: &mut I, written: Option<Written>) -> Result<Passed, Error> {
+    fn pass_written<I: Io>(&mut self, io: &mut I, shown: Shown, written: Option<Written>) -> Result<Passed, Error> {
+        if self.core.pools.judges(shown.may_be_error()) {
+            self.judge(io, shown);
+        }
         let Parties { exchange, client, server, core } = self;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),

@@ -1,6 +1,7 @@
 //! What comes on connections to servers that carry streams: moves it to the exchanges whose streams they are.
 
 use weir_wire::{
+    grpc,
     head::{BodyLength, Limits},
     http1::{Framing, Response},
     http2::{Code, Event, Refused},
@@ -145,15 +146,20 @@ impl Proxy {
         let http = exchange.service.http().ok_or(Code::InternalError)?;
         let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) else { return Ok(()) };
         let read = found.connection.trailers(piece, &http.response_limits, &mut self.replies);
+        let mut ended = None;
         if let Ok(fields) = &read
             && let Some(client) = self.clients.peek(exchange.client).filter(|client| client.call().is_some())
         {
             self.core.records.note_call(client.noted, &exchange.service, fields);
+            ended = grpc::status(fields);
         }
         match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
             Ok(lines) => {
                 if let Phase::Streaming { delivery, .. } = &mut exchange.phase {
                     delivery.body.trailers_came(lines);
+                }
+                if let Some(status) = ended {
+                    self.judge_call(io, id, status);
                 }
                 self.server_stream_data(io, carrier, stream, Buf::from_vec(Vec::new()), true);
             }

@@ -9,6 +9,7 @@ mod compression;
 mod datagrams;
 mod departures;
 mod downgrades;
+mod ejections;
 mod excluded;
 mod explanations;
 mod fallbacks;

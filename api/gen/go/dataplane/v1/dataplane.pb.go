@@ -6105,6 +6105,7 @@ type ServerCounters struct {
 	AppResponse            *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
 	ExcludedResponsesTotal []uint64   `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"` // as that of VirtualServiceCounters, with not_errors of Pool
 	ResetsTotal            uint64     `protobuf:"varint,362,opt,name=resets_total,json=resetsTotal,proto3" json:"resets_total,omitempty"`                                           // of failures_total, those that were resets by the server
+	EjectingWorkers        uint32     `protobuf:"varint,390,opt,name=ejecting_workers,json=ejectingWorkers,proto3" json:"ejecting_workers,omitempty"`                               // a gauge: of suspecting_workers, those that have ejected it: its responses are errors
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -6254,6 +6255,13 @@ func (x *ServerCounters) GetExcludedResponsesTotal() []uint64 {
 func (x *ServerCounters) GetResetsTotal() uint64 {
 	if x != nil {
 		return x.ResetsTotal
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetEjectingWorkers() uint32 {
+	if x != nil {
+		return x.EjectingWorkers
 	}
 	return 0
 }
@@ -6864,7 +6872,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06counts\x18\x03 \x03(\rR\x06counts\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xe5\x05\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\x91\x06\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -6882,7 +6890,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13connect_ticks_total\x18\xcb\x01 \x01(\x04R\x11connectTicksTotal\x12@\n" +
 	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\x129\n" +
 	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\x12\"\n" +
-	"\fresets_total\x18\xea\x02 \x01(\x04R\vresetsTotal\"\x85\x02\n" +
+	"\fresets_total\x18\xea\x02 \x01(\x04R\vresetsTotal\x12*\n" +
+	"\x10ejecting_workers\x18\x86\x03 \x01(\rR\x0fejectingWorkers\"\x85\x02\n" +
 	"\x0eWorkerCounters\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x15\n" +
 	"\x06cpu_us\x18\x02 \x01(\x04R\x05cpuUs\x12#\n" +

@@ -33,6 +33,7 @@ const (
 	Eligibility_ELIGIBILITY_DOWN        Eligibility = 3 // a health monitor says so, or has not said that it is up
 	Eligibility_ELIGIBILITY_FULL        Eligibility = 4
 	Eligibility_ELIGIBILITY_SUSPECT     Eligibility = 5 // new connections to it have failed
+	Eligibility_ELIGIBILITY_EJECTED     Eligibility = 6 // most of its responses were errors
 )
 
 // Enum value maps for Eligibility.
@@ -44,6 +45,7 @@ var (
 		3: "ELIGIBILITY_DOWN",
 		4: "ELIGIBILITY_FULL",
 		5: "ELIGIBILITY_SUSPECT",
+		6: "ELIGIBILITY_EJECTED",
 	}
 	Eligibility_value = map[string]int32{
 		"ELIGIBILITY_UNSPECIFIED": 0,
@@ -52,6 +54,7 @@ var (
 		"ELIGIBILITY_DOWN":        3,
 		"ELIGIBILITY_FULL":        4,
 		"ELIGIBILITY_SUSPECT":     5,
+		"ELIGIBILITY_EJECTED":     6,
 	}
 )
 
@@ -927,14 +930,15 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
 	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\x12\x1b\n" +
 	"\ttimeout_s\x18\x05 \x01(\rR\btimeoutS\x12\x1b\n" +
-	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\xa3\x01\n" +
+	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\xbc\x01\n" +
 	"\vEligibility\x12\x1b\n" +
 	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
 	"\x14ELIGIBILITY_DISABLED\x10\x02\x12\x14\n" +
 	"\x10ELIGIBILITY_DOWN\x10\x03\x12\x14\n" +
 	"\x10ELIGIBILITY_FULL\x10\x04\x12\x17\n" +
-	"\x13ELIGIBILITY_SUSPECT\x10\x05*i\n" +
+	"\x13ELIGIBILITY_SUSPECT\x10\x05\x12\x17\n" +
+	"\x13ELIGIBILITY_EJECTED\x10\x06*i\n" +
 	"\x0eWhenServerDown\x12\x1c\n" +
 	"\x18WHEN_SERVER_DOWN_ANOTHER\x10\x00\x12\x1a\n" +
 	"\x16WHEN_SERVER_DOWN_ABORT\x10\x01\x12\x1d\n" +
