@@ -67,6 +67,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		AnyHost:            vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,
 		Http2:              http2Profile(vs),
 		Websockets:         http.WebsocketsEnabled,
+		HostToServers:      hostToServers(vs, report),
 	}
 }
 

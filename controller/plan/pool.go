@@ -118,6 +118,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		balance(subject, from, compiled, report)
 	}
 	persist(from, compiled, report)
+	nameHosts(from, compiled, report)
 	return compiled
 }
 

@@ -94,8 +94,6 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 	{"server_network_profile_ref", func(vs *model.VirtualService) bool {
 		return vs.ServerNetworkProfileRef != "" && vs.ServerNetworkProfileRef != vs.NetworkProfileRef
 	}, "network_profile_ref is for servers, too: has no effect"},
-	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
-		"engines do not translate host names yet: has no effect"},
 })
 
 var unheededOfConnections = declare("virtualservice", "", slices.Concat(
@@ -147,10 +145,11 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 		"engines connect to the port of the server: has no effect"},
 	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },
 		"servers are known by address: has no effect"},
-	{"rewrite_host_header_to_server_name", func(p *model.Pool) bool { return p.RewriteHostToServerName },
-		"engines do not rewrite the Host header yet: has no effect"},
-	{"rewrite_host_header_to_sni", func(p *model.Pool) bool { return p.RewriteHostToSNI },
-		"engines do not rewrite the Host header yet: has no effect"},
+	{"append_port", func(p *model.Pool) bool { return p.AppendPort != "NON_DEFAULT_80_443" && !namesHosts(p) },
+		"is for rewrite_host_header: has no effect"},
+	{"rewrite_host_header_to_sni", func(p *model.Pool) bool {
+		return p.RewriteHostToSNI && (p.ServerName == "" || p.SSLProfile == nil)
+	}, "there is no server_name for TLS to servers, whose name is that of the request: has no effect"},
 })
 
 var unheededOfApplicationProfile = declare("applicationprofile", "", []unheeded[kinds.ApplicationProfile]{

@@ -32,3 +32,27 @@ func TestDocumentedFastServersGetTheRequests(t *testing.T) {
 		t.Errorf("explained as %s", told)
 	}
 }
+
+func TestServersAreAskedForTheirOwnHostAndResponsesAreForTheClients(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://"+r.Host+"/next")
+		fmt.Fprint(w, r.Host)
+	}))
+	t.Cleanup(server.Close)
+	s := setUp(t, server.Listener.Addr().String())
+	if got := s.curl("-H", "Host: shop.test", plainURL("/")); got != "shop.test" {
+		t.Errorf("the server is asked for %q", got)
+	}
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) { o["host_name_xlate"] = "inner.test:80" })
+	got := s.curl("-i", "-H", "Host: shop.test", plainURL("/"))
+	contains(t, got, "\r\n\r\ninner.test:80", "Location: http://shop.test/next\r\n")
+	s.changeApplied("web", "pool", "web", func(o client.Object) {
+		o["append_port"] = "NEVER"
+		servers, _ := o["servers"].([]any)
+		first, _ := servers[0].(map[string]any)
+		first["hostname"], first["rewrite_host_header"] = "one.test", true
+	})
+	if got := s.curl("-H", "Host: shop.test", plainURL("/")); got != "one.test" {
+		t.Errorf("the server is asked for %q", got)
+	}
+}

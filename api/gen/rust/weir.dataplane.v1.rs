@@ -2004,6 +2004,9 @@ pub struct HttpProfile {
     /// unset: none
     #[prost(message, optional, tag = "701")]
     pub cache: ::core::option::Option<Cache>,
+    /// requests to servers are for this host, and responses for that of the client; empty: no other
+    #[prost(string, tag = "676")]
+    pub host_to_servers: ::prost::alloc::string::String,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,
@@ -2311,6 +2314,9 @@ pub struct Server {
     /// the server's name in persistence_header; empty: none
     #[prost(string, tag = "661")]
     pub header_value: ::prost::alloc::string::String,
+    /// what requests to it have as Host; empty: what they have already
+    #[prost(string, tag = "675")]
+    pub host: ::prost::alloc::string::String,
 }
 /// Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 /// taken is sent again, also to the next agent.

@@ -2,7 +2,7 @@
 
 use weir_wire::head::{Field, HeadSink};
 
-use crate::ClientFacts;
+use crate::{ClientFacts, host::Hosts};
 
 /// Which attributes each cookie shall have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,11 +21,14 @@ impl CookieFlags {
         self.secure || self.http_only
     }
 
-    pub fn write(self, field: Field<'_>, out: &mut impl HeadSink) {
+    pub fn write(self, field: Field<'_>, hosts: Option<Hosts<'_>>, out: &mut impl HeadSink) {
         let lacks = |attribute| !has_attribute(field.value, attribute);
         let secure: &[u8] = if self.secure && lacks(b"secure") { b"; Secure" } else { b"" };
         let http_only: &[u8] = if self.http_only && lacks(b"httponly") { b"; HttpOnly" } else { b"" };
-        out.field(field.name_text, [field.value, secure, http_only]);
+        match hosts {
+            None => out.field(field.name_text, [field.value, secure, http_only]),
+            Some(hosts) => hosts.write_cookie(field, [secure, http_only], out),
+        }
     }
 }
 

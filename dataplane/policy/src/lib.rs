@@ -8,6 +8,7 @@ mod client;
 mod cookie;
 mod date;
 mod forwarded;
+mod host;
 mod http2;
 mod l4;
 mod last_hop;
@@ -26,6 +27,7 @@ mod trailers;
 
 pub use client::ClientFacts;
 pub use date::Date;
+pub use host::is_host;
 pub use http2::Http2;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use last_hop::LastHop;

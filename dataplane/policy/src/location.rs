@@ -1,25 +1,58 @@
-//! Redirects of servers that believe the client came without TLS.
+//! Redirects of servers: those that believe the client came without TLS, and those that name the host that they were asked
+//! for instead of the client's.
 
 use weir_wire::head::{Field, HeadSink, without_port};
 
-/// Writes a Location: `http://host:8080/path` becomes `https://host<port_suffix>/path`. What names another scheme, or
-/// no host, goes as it came.
-pub(crate) fn write_as_https(field: Field<'_>, port_suffix: &[u8], out: &mut impl HeadSink) {
-    match split_http(field.value) {
-        Some((host, rest)) => out.field(field.name_text, [b"https://", host, port_suffix, rest]),
-        None => out.field(field.name_text, [field.value]),
+use crate::host::Hosts;
+
+/// What a Location becomes.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewrite<'a> {
+    /// `http://host:8080/path` becomes `https://host<port>/path`.
+    pub https_port: Option<&'a [u8]>,
+    pub hosts: Option<Hosts<'a>>,
+}
+
+impl Rewrite<'_> {
+    /// What names another scheme, or no host, goes as it came.
+    pub fn write(self, field: Field<'_>, out: &mut impl HeadSink) {
+        let Some(url) = Url::of(field.value) else { return out.field(field.name_text, [field.value]) };
+        let https_port = self.https_port.filter(|_| url.scheme.eq_ignore_ascii_case(b"http:"));
+        let client = self.hosts.and_then(|hosts| hosts.for_client(url.host));
+        let (host, port) = client.unwrap_or((url.host, url.port));
+        let (scheme, port) = match https_port {
+            Some(https_port) => (&b"https:"[..], https_port),
+            None => (url.scheme, port),
+        };
+        out.field(field.name_text, [scheme, b"//", url.user, host, port, url.rest]);
     }
 }
 
-/// `http://host:port/rest` as (`host`, `/rest`). User information stays with the host.
-fn split_http(location: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (scheme, rest) = location.split_at_checked(b"http://".len())?;
-    if !scheme.eq_ignore_ascii_case(b"http://") {
-        return None;
+/// The parts of a URL of HTTP with a host.
+struct Url<'l> {
+    /// With its colon; empty: that of the page.
+    scheme: &'l [u8],
+    /// User information, with its `@`.
+    user: &'l [u8],
+    host: &'l [u8],
+    /// With its colon.
+    port: &'l [u8],
+    rest: &'l [u8],
+}
+
+impl<'l> Url<'l> {
+    fn of(location: &'l [u8]) -> Option<Self> {
+        let scheme_bytes = [&b"http:"[..], b"https:", b""].into_iter().find_map(|scheme| {
+            let start = location.get(..scheme.len())?;
+            let is_it = start.eq_ignore_ascii_case(scheme) && location[scheme.len()..].starts_with(b"//");
+            is_it.then_some(scheme.len())
+        })?;
+        let (scheme, behind) = (&location[..scheme_bytes], &location[scheme_bytes + 2..]);
+        let authority_bytes = behind.iter().position(|b| b"/?#".contains(b)).unwrap_or(behind.len());
+        let (authority, rest) = behind.split_at(authority_bytes);
+        let user_bytes = authority.iter().rposition(|&b| b == b'@').map_or(0, |at| at + 1);
+        let (user, host) = authority.split_at(user_bytes);
+        let (host, port) = host.split_at(without_port(host).len());
+        (!host.is_empty()).then_some(Self { scheme, user, host, port, rest })
     }
-    let authority_bytes = rest.iter().position(|b| b"/?#".contains(b)).unwrap_or(rest.len());
-    let (authority, rest) = rest.split_at(authority_bytes);
-    let host_start = authority.iter().rposition(|&b| b == b'@').map_or(0, |at| at + 1);
-    let host = without_port(&authority[host_start..]);
-    if host.is_empty() { None } else { Some((&authority[..host_start + host.len()], rest)) }
 }

@@ -7,6 +7,7 @@ use weir_wire::head::Limits;
 use crate::{
     cookie::CookieFlags,
     forwarded::Forwarded,
+    host,
     http2::Http2,
     settings::{Error, HttpSettings, Underscores},
     text::Text,
@@ -38,6 +39,8 @@ pub struct HttpProfile {
     pub(crate) cookies: CookieFlags,
     pub(crate) http_to_https: bool,
     pub(crate) location_to_https: bool,
+    /// Empty: servers are asked for the client's host.
+    pub(crate) host_to_servers: Box<[u8]>,
     /// What follows the host of an https URL: `:8443`, or nothing for 443.
     pub(crate) https_port_suffix: Text<6>,
     /// A whole line, or empty.
@@ -83,6 +86,7 @@ impl HttpProfile {
             cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },
             http_to_https: settings.http_to_https,
             location_to_https: settings.server_side_redirect_to_https,
+            host_to_servers: host::to_servers(settings)?,
             https_port_suffix: https_port_suffix(settings.https_port)?,
             hsts_line: hsts_line(settings),
         })
@@ -176,6 +180,18 @@ mod tests {
         let settings = HttpSettings { https_port: 65536, ..HttpSettings::default() };
         let error = HttpProfile::compile(&settings).unwrap_err();
         assert_eq!((error, error.field()), (Error::HttpsPort, "https_port"));
+    }
+
+    #[test]
+    fn refuses_a_host_that_is_none() {
+        for name in ["a b", "a/b", "a\r\nX: y", "b\u{fc}hne", "u@a", "", "a?b", "a#b"] {
+            let settings = HttpSettings { host_to_servers: name.into(), ..HttpSettings::default() };
+            assert_eq!(HttpProfile::compile(&settings).is_err(), !name.is_empty(), "{name}");
+        }
+        for name in ["shop.test", "shop.test:8080", "[2001:db8::1]:80", "10.0.0.1"] {
+            let settings = HttpSettings { host_to_servers: name.into(), ..HttpSettings::default() };
+            assert!(HttpProfile::compile(&settings).is_ok(), "{name}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl HttpProfile {
         out: &mut impl HeadSink,
     ) {
         out.request(head.method_text, head.path);
-        write_host(head, client, out);
+        self.write_host(head, client, out);
         let mut dropped = SHADOWS | self.forwarded.replaced | self.dropped_for(head);
         if head.fields.has(Name::MaxForwards) {
             dropped = dropped | write_max_forwards(head, out);
@@ -57,15 +57,30 @@ impl HttpProfile {
 
     /// Bytes of the text that [`write_request`](Self::write_request) makes, at most.
     pub fn request_bytes_max(&self, head: &RequestHead<'_>) -> usize {
-        head.fields.text_bytes() + ADDED_BYTES_MAX
+        head.fields.text_bytes() + self.host_to_servers.len() + ADDED_BYTES_MAX
     }
 
     fn drops_by_text(&self, field: Field<'_>) -> bool {
         self.forwarded.replaces_renamed(field) || self.underscores == Underscores::Drop && has_underscore(field)
     }
 
+    /// The Host that the client's own field does not give: of an absolute target (RFC 9112 §3.2.2), the operator's, or none
+    /// at all.
+    fn write_host(&self, head: &RequestHead<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
+        match head.host {
+            _ if !self.host_to_servers.is_empty() => out.field(b"Host", [&*self.host_to_servers]),
+            Some(host) if head.absolute => out.field(b"Host", [host]),
+            Some(_) => {}
+            None => {
+                let (host, port) = (client.listener_host(), client.listener_port_suffix());
+                out.field(b"Host", [host.bytes(), port.bytes()]);
+            }
+        }
+    }
+
     fn dropped_for(&self, head: &RequestHead<'_>) -> NameSet {
-        let host = if head.absolute { NameSet::of(&[Name::Host]) } else { NameSet::default() };
+        let is_written = head.absolute || !self.host_to_servers.is_empty();
+        let host = if is_written { NameSet::of(&[Name::Host]) } else { NameSet::default() };
         let expect = if self.answers_continue(head) { NameSet::of(&[Name::Expect]) } else { NameSet::default() };
         host | expect
     }
@@ -76,16 +91,4 @@ pub(crate) const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
 
 pub(crate) fn has_underscore(field: Field<'_>) -> bool {
     field.name_text.contains(&b'_')
-}
-
-/// The Host that the client's own field does not give: of an absolute target (RFC 9112 §3.2.2), or none at all.
-fn write_host(head: &RequestHead<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
-    match head.host {
-        Some(host) if head.absolute => out.field(b"Host", [host]),
-        Some(_) => {}
-        None => {
-            let (host, port) = (client.listener_host(), client.listener_port_suffix());
-            out.field(b"Host", [host.bytes(), port.bytes()]);
-        }
-    }
 }

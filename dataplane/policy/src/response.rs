@@ -5,7 +5,7 @@ use weir_wire::{
     websocket,
 };
 
-use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, location};
+use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, location::Rewrite};
 
 /// Status line and Strict-Transport-Security at their longest.
 const ADDED_BYTES_MAX: usize = 128;
@@ -22,6 +22,8 @@ pub struct Reply<'a> {
     pub cookie: &'a [u8],
     /// The line of [`Date`](crate::Date) that a final response gets that has none.
     pub date: &'a [u8],
+    /// The host that the client has asked for, where [servers](HttpProfile::host_to_servers) are asked for another one.
+    pub host: &'a [u8],
 }
 
 impl HttpProfile {
@@ -75,7 +77,7 @@ impl HttpProfile {
         out: &mut impl HeadSink,
     ) {
         if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            self.write_rewritten(head, client, rewritten, out);
+            self.write_rewritten(head, (client, reply.host), rewritten, out);
         }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
@@ -90,7 +92,7 @@ impl HttpProfile {
             + reply.cookie.len()
             + reply.date.len()
             + ADDED_BYTES_MAX
-            + ADDED_TO_FIELD_BYTES_MAX * head.fields.len()
+            + (ADDED_TO_FIELD_BYTES_MAX + reply.host.len()) * head.fields.len()
     }
 
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.
@@ -101,8 +103,10 @@ impl HttpProfile {
     /// The fields that are written anew for this client.
     fn rewritten(&self, client: &ClientFacts) -> NameSet {
         let none = NameSet::default();
-        let cookies = if self.cookies.for_client(client).any() { NameSet::of(&[Name::SetCookie]) } else { none };
-        let location = if self.rewrites_location(client) { NameSet::of(&[Name::Location]) } else { none };
+        let translates = !self.host_to_servers.is_empty();
+        let cookies =
+            if translates || self.cookies.for_client(client).any() { NameSet::of(&[Name::SetCookie]) } else { none };
+        let location = if translates || self.rewrites_location(client) { NameSet::of(&[Name::Location]) } else { none };
         // One policy for the host, the operator's: more than one field must not be sent (RFC 6797 §7.1).
         let hsts_is_ours = !self.security_lines(client).is_empty();
         let hsts = if hsts_is_ours { NameSet::of(&[Name::StrictTransportSecurity]) } else { none };
@@ -112,15 +116,17 @@ impl HttpProfile {
     fn write_rewritten(
         &self,
         head: &ResponseHead<'_>,
-        client: &ClientFacts,
+        (client, asked): (&ClientFacts, &[u8]),
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         let flags: CookieFlags = self.cookies.for_client(client);
+        let hosts = self.hosts(asked);
+        let https_port = self.rewrites_location(client).then(|| self.https_port_suffix.bytes());
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {
-                Name::SetCookie => flags.write(field, out),
-                Name::Location => location::write_as_https(field, self.https_port_suffix.bytes(), out),
+                Name::SetCookie => flags.write(field, hosts, out),
+                Name::Location => Rewrite { https_port, hosts }.write(field, out),
                 _ => {}
             }
         }

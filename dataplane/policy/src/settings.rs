@@ -45,6 +45,8 @@ pub struct HttpSettings {
     /// Fields that requests have from the engine alone: no trailer is called so.
     pub own_fields: Vec<String>,
     pub websockets: bool,
+    /// Servers are asked for it instead of the host that the client asks for; empty: they are not.
+    pub host_to_servers: String,
 }
 
 /// How to treat fields with an underscore in their name. Fields that shadow a known one never pass.
@@ -75,6 +77,7 @@ pub enum XffUpdate {
 pub enum Error {
     XffName,
     HttpsPort,
+    HostToServers,
 }
 
 impl Error {
@@ -82,6 +85,7 @@ impl Error {
         match self {
             Error::XffName => "xff_name",
             Error::HttpsPort => "https_port",
+            Error::HostToServers => "host_to_servers",
         }
     }
 }
@@ -91,6 +95,7 @@ impl fmt::Display for Error {
         f.write_str(match self {
             Error::XffName => "must be a header field name that Weir does not set for another purpose",
             Error::HttpsPort => "must be a port between 1 and 65535",
+            Error::HostToServers => "must be a host name, with a port if servers want one",
         })
     }
 }

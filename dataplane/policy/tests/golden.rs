@@ -19,6 +19,8 @@ struct Given {
     method: Method,
     date: String,
     port: u16,
+    /// That the client has asked for.
+    host: &'static str,
 }
 
 /// The profiles that every controller has.
@@ -58,6 +60,7 @@ impl Given {
             method: Method::Get,
             date: String::new(),
             port: 8080,
+            host: "",
         };
         words.split(", ").for_each(|word| given.take(word));
         given
@@ -80,6 +83,10 @@ impl Given {
             ("xff", "append") => self.settings.xff_update = XffUpdate::Append,
             ("xff", "add new") => self.settings.xff_update = XffUpdate::AddNew,
             ("xff", name) => self.settings.xff_name = name["named ".len()..].into(),
+            ("host", name) => {
+                self.settings.host_to_servers = name.into();
+                self.host = "shop.test:8443";
+            }
             ("underscores", "dropped") => self.settings.underscores = Underscores::Drop,
             ("underscores", "refused") => self.settings.underscores = Underscores::Refuse,
             ("no", "xff") => self.settings.xff = false,
@@ -126,7 +133,7 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     };
     let head = response.head;
     let outgoing = Outgoing::of(&response, given.client_version, given.keep_alive);
-    let reply = Reply { cookie: b"", date: given.date.as_bytes() };
+    let reply = Reply { cookie: b"", date: given.date.as_bytes(), host: given.host.as_bytes() };
     let bytes_max = profile.response_bytes_max(&head, reply);
     let passed = written(bytes_max, outgoing.hop, |out| profile.write_response(&head, &client, reply, out));
     let then = match (outgoing.body, outgoing.keep_alive) {

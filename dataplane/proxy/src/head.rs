@@ -3,7 +3,7 @@
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rules::Edits;
 use weir_wire::{
-    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet, Overflow, RequestHead},
+    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, Name, NameSet, Overflow, RequestHead},
     http1::{Framing, HeadWriter, Hop},
     http2::{
         self,
@@ -14,6 +14,8 @@ use weir_wire::{
 use crate::{buf::Buf, error::Error, exchange::incoming::Form, io::Io};
 
 const LINE_END: &[u8] = b"\r\n";
+/// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
+pub(crate) const TAKES_TRAILERS: &[u8] = b"te: trailers\r\n";
 
 /// Writes a head of HTTP/1, of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
 #[inline]
@@ -98,6 +100,49 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: 
         out.request(head.method_text, head.path);
         out.kept(&head.fields, NameSet::default());
     })
+}
+
+/// A request that was written for a server, with another Host.
+#[cold]
+pub(crate) fn with_host(
+    written: &[u8],
+    form: Form,
+    (scheme, host): (&[u8], &[u8]),
+    table: &mut FieldTable,
+) -> Result<Buf, Error> {
+    const HOST: NameSet = NameSet::of(&[Name::Host]);
+    if form != Form::Content {
+        return text_with_host(written, host);
+    }
+    let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
+    let request =
+        http2::request(written, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;
+    let head = &request.head;
+    let bytes_max = head.fields.text_bytes() + head.method_text.len() + head.path.len() + host.len() + 64;
+    write_request_block(bytes_max, http2::hpack::Target { scheme, authority: host }, |out| {
+        out.request(head.method_text, head.path);
+        out.kept(&head.fields, HOST);
+        if head.fields.take_trailers() {
+            out.line(TAKES_TRAILERS);
+        }
+    })
+}
+
+/// The line of Host may stand anywhere in the head, and bytes of the body behind it.
+fn text_with_host(written: &[u8], host: &[u8]) -> Result<Buf, Error> {
+    const NAME: &[u8] = b"host:";
+    let mut at = 0;
+    loop {
+        let line = written[at..].iter().position(|&byte| byte == b'\n').ok_or(Error::Defect)? + 1;
+        if written[at..].get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+            let (before, behind) = (&written[..at], &written[at + line..]);
+            return Ok(Buf::from_vec([before, b"Host: ", host, LINE_END, behind].concat()));
+        }
+        if line == LINE_END.len() {
+            return Err(Error::Defect);
+        }
+        at += line;
+    }
 }
 
 /// A request that was written for a server, with lines of text besides.

@@ -9,7 +9,7 @@ use std::{
 use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown};
-use weir_policy::{Named, Persistence, PersistenceSettings};
+use weir_policy::{Named, Persistence, PersistenceSettings, is_host};
 use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
@@ -64,6 +64,8 @@ pub struct Pool {
     pub grace: Grace,
     /// Statuses that are no errors of its servers.
     pub not_errors: Statuses,
+    /// Some servers have a [`Server::host`].
+    pub has_hosts: bool,
 }
 
 /// How long a server keeps what it has; `None`: until that ends.
@@ -122,6 +124,8 @@ pub struct Server {
     pub hostname: Option<ServerName>,
     /// The maximum of connections on this worker; `None`: no limit.
     pub max_connections: Option<u32>,
+    /// What requests to it have as Host; `None`: what they have already.
+    pub host: Option<Box<[u8]>>,
 }
 
 /// The input of the hash, for [`weir_balance::Algorithm::ConsistentHash`].
@@ -202,6 +206,7 @@ impl PoolReader<'_> {
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             by_name: in_order_of_names(&servers),
+            has_hosts: servers.iter().any(|server| server.host.is_some()),
             servers,
             balance: PoolSpec {
                 algorithm: algorithm?,
@@ -260,7 +265,8 @@ impl PoolReader<'_> {
                 let id = known.unwrap_or_else(|| self.server_ids.take());
                 let hostname = source.server_tls.as_ref().and_then(|_| ServerName::parse(&server.hostname).ok());
                 let max_connections = limit(self.share(server.max_connections));
-                Some(Server { id, name: server.id.clone(), address, hostname, max_connections })
+                let host = (!server.host.is_empty()).then(|| server.host.as_bytes().into());
+                Some(Server { id, name: server.id.clone(), address, hostname, max_connections, host })
             })
             .collect()
     }
@@ -317,6 +323,10 @@ fn in_order_of_names(servers: &[Server]) -> Vec<u32> {
 fn check_server(pool: Subject<'_>, position: usize, server: &v1::Server, findings: &mut Findings) {
     if server.id.is_empty() {
         findings.error(pool, format!("servers[{position}]"), "a server has no name");
+    }
+    if !is_host(server.host.as_bytes()) {
+        let message = format!("server {:?}: {:?} is no host", server.id, server.host);
+        findings.error(pool, format!("servers[{position}].host"), message);
     }
     if !RATIOS.contains(&server.ratio) {
         let message = format!(

@@ -770,5 +770,6 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         underscores: Underscores::default(),
         own_fields: Vec::new(),
         websockets: profile.websockets,
+        host_to_servers: profile.host_to_servers.clone(),
     }
 }

@@ -42,9 +42,6 @@ use crate::{
     scripting::{Halt, Scripting},
 };
 
-/// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
-const TAKES_TRAILERS: &[u8] = b"te: trailers\r\n";
-
 /// What the bytes in the inbox are.
 pub(crate) enum Next {
     /// No complete request head yet.
@@ -317,13 +314,16 @@ impl Received<'_> {
             exchange.form = Form::Content;
         }
         if let Some(pool) = pool {
-            let host = edits.and_then(Edits::host).or(head.host);
+            let host = host_for_servers(http, head, edits);
             exchange.key = balance_key(pool, Some(head), client.peer);
             if let Some(persistence) = &pool.persistence {
                 let binding = persistence.named_by(&head.fields, io.unix_s());
                 (exchange.named, exchange.bond) = (binding.server(), Bond::of(binding).into());
             }
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
+        }
+        if http.host_to_servers().is_some() {
+            exchange.keep_host(head.host);
         }
         if edits.is_some_and(|edits| edits.target().is_some()) {
             exchange.keep_target(head.path);
@@ -446,6 +446,16 @@ fn is_too_large(head: &RequestHead<'_>, http: &HttpProfile) -> bool {
     matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most)
 }
 
+/// The host that servers are asked for.
+#[inline]
+fn host_for_servers<'h>(
+    http: &'h HttpProfile,
+    head: &RequestHead<'h>,
+    edits: Option<&'h Edits<'_>>,
+) -> Option<&'h [u8]> {
+    edits.and_then(Edits::host).or(http.host_to_servers()).or(head.host)
+}
+
 /// Bytes of the text of a request for a server, at most.
 fn bytes_max(http: &HttpProfile, head: &RequestHead<'_>, edits: Option<&Edits<'_>>) -> usize {
     http.request_bytes_max(head) + edits.map_or(0, |edits| edits.bytes_max(&head.fields))
@@ -462,15 +472,15 @@ fn write_block(
 ) -> Result<Buf, Error> {
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     let named = facts.listener_authority();
-    let host = edits.and_then(Edits::host).or(head.host);
+    let host = host_for_servers(http, head, edits);
     let target = hpack::Target { scheme, authority: host.unwrap_or(named.bytes()) };
-    head::write_request_block(bytes_max(http, head, edits) + TAKES_TRAILERS.len(), target, |out| {
+    head::write_request_block(bytes_max(http, head, edits) + head::TAKES_TRAILERS.len(), target, |out| {
         match edits {
             None => http.write_request(head, facts, trace, out),
             Some(edits) => write_edited(http, head, facts, trace, edits, out),
         }
         if head.fields.take_trailers() {
-            out.line(TAKES_TRAILERS);
+            out.line(head::TAKES_TRAILERS);
         }
     })
 }

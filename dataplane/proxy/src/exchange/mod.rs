@@ -118,6 +118,8 @@ struct Aside {
     elsewhere: Elsewhere,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
+    /// The host that the client asked for, if the profile has another one for servers.
+    asked_host: Option<Box<[u8]>>,
     scripted: Scripted,
 }
 

@@ -465,7 +465,7 @@ impl<'p> Context<'p> {
             coders,
             cache,
             facts,
-            reply: Reply { cookie, date },
+            reply: Reply { cookie, date, host: exchange.asked_host() },
             version: exchange.version,
             is_stream: exchange.client.is_stream(),
             keep_alive: exchange.keep_alive && goes_on && !exchange.awaits_body(),

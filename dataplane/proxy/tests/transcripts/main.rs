@@ -33,6 +33,7 @@ mod reselects;
 mod scripts;
 mod secure_servers;
 mod server_departures;
+mod server_hosts;
 mod shortages;
 mod suspects;
 mod tape;

@@ -3455,6 +3455,7 @@ type HttpProfile struct {
 	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
 	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                             // unset: none
 	Cache                     *Cache                 `protobuf:"bytes,701,opt,name=cache,proto3" json:"cache,omitempty"`                                                         // unset: none
+	HostToServers             string                 `protobuf:"bytes,676,opt,name=host_to_servers,json=hostToServers,proto3" json:"host_to_servers,omitempty"`                  // requests to servers are for this host, and responses for that of the client; empty: no other
 	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -3719,6 +3720,13 @@ func (x *HttpProfile) GetCache() *Cache {
 		return x.Cache
 	}
 	return nil
+}
+
+func (x *HttpProfile) GetHostToServers() string {
+	if x != nil {
+		return x.HostToServers
+	}
+	return ""
 }
 
 func (x *HttpProfile) GetAnyHost() bool {
@@ -4896,6 +4904,7 @@ type Server struct {
 	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`                                  // the server's name in CookiePersistence, the same on every engine
 	OtherTokens    []string               `protobuf:"bytes,660,rep,name=other_tokens,json=otherTokens,proto3" json:"other_tokens,omitempty"` // by other keys: they name it, too, and no client gets them
 	HeaderValue    string                 `protobuf:"bytes,661,opt,name=header_value,json=headerValue,proto3" json:"header_value,omitempty"` // the server's name in persistence_header; empty: none
+	Host           string                 `protobuf:"bytes,675,opt,name=host,proto3" json:"host,omitempty"`                                  // what requests to it have as Host; empty: what they have already
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4996,6 +5005,13 @@ func (x *Server) GetOtherTokens() []string {
 func (x *Server) GetHeaderValue() string {
 	if x != nil {
 		return x.HeaderValue
+	}
+	return ""
+}
+
+func (x *Server) GetHost() string {
+	if x != nil {
+		return x.Host
 	}
 	return ""
 }
@@ -6599,7 +6615,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
-	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xaf\f\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xd8\f\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -6639,7 +6655,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"websockets\x18\x82\x01 \x01(\bR\n" +
 	"websockets\x12A\n" +
 	"\vcompression\x18\xbc\x05 \x01(\v2\x1e.weir.dataplane.v1.CompressionR\vcompression\x12/\n" +
-	"\x05cache\x18\xbd\x05 \x01(\v2\x18.weir.dataplane.v1.CacheR\x05cache\x12\x19\n" +
+	"\x05cache\x18\xbd\x05 \x01(\v2\x18.weir.dataplane.v1.CacheR\x05cache\x12'\n" +
+	"\x0fhost_to_servers\x18\xa4\x05 \x01(\tR\rhostToServers\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
@@ -6766,7 +6783,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"serverName\x12\x1d\n" +
 	"\n" +
 	"host_check\x18\x06 \x01(\bR\thostCheck\x12!\n" +
-	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\x99\x02\n" +
+	"\fdomain_names\x18\a \x03(\tR\vdomainNames\"\xae\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -6777,7 +6794,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
 	"\x05token\x18\b \x01(\tR\x05token\x12\"\n" +
 	"\fother_tokens\x18\x94\x05 \x03(\tR\votherTokens\x12\"\n" +
-	"\fheader_value\x18\x95\x05 \x01(\tR\vheaderValue\"\xa1\x02\n" +
+	"\fheader_value\x18\x95\x05 \x01(\tR\vheaderValue\x12\x13\n" +
+	"\x04host\x18\xa3\x05 \x01(\tR\x04host\"\xa1\x02\n" +
 	"\aRecords\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +

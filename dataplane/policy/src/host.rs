@@ -1,0 +1,82 @@
+//! The host that servers are asked for instead of that of the client. What responses say of it is said of the client's.
+
+use weir_wire::head::{Field, HeadSink, without_port};
+
+use crate::{
+    HttpProfile,
+    settings::{Error, HttpSettings},
+};
+
+pub(crate) fn to_servers(settings: &HttpSettings) -> Result<Box<[u8]>, Error> {
+    let host = settings.host_to_servers.as_bytes();
+    if is_host(host) { Ok(host.into()) } else { Err(Error::HostToServers) }
+}
+
+/// Whether a text has only characters of a host and its port.
+pub fn is_host(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte))
+}
+
+impl HttpProfile {
+    /// The host that servers are asked for; `None`: that of the client.
+    pub fn host_to_servers(&self) -> Option<&[u8]> {
+        Some(&*self.host_to_servers).filter(|host| !host.is_empty())
+    }
+
+    /// Both hosts, where responses to a client that has asked for a host need that.
+    pub(crate) fn hosts<'a>(&'a self, asked: &'a [u8]) -> Option<Hosts<'a>> {
+        let of_servers = self.host_to_servers().filter(|_| !asked.is_empty())?;
+        Some(Hosts { of_servers: without_port(of_servers), of_client: asked })
+    }
+}
+
+/// Of a request that servers get for another host.
+#[derive(Clone, Copy)]
+pub(crate) struct Hosts<'a> {
+    /// Without a port.
+    of_servers: &'a [u8],
+    of_client: &'a [u8],
+}
+
+impl<'a> Hosts<'a> {
+    /// The client's host and the colon with its port, for a host without its port, if it is that of servers.
+    pub fn for_client(self, host: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let name = without_port(self.of_client);
+        host.eq_ignore_ascii_case(self.of_servers).then(|| (name, &self.of_client[name.len()..]))
+    }
+
+    /// Where the value of a domain stands in a Set-Cookie, if that is the host of servers.
+    fn domain(self, cookie: &[u8]) -> Option<std::ops::Range<usize>> {
+        let mut at = 0;
+        for (number, part) in cookie.split(|&byte| byte == b';').enumerate() {
+            let (start, end) = (at, at + part.len());
+            at = end + 1;
+            let Some(equals) = part.iter().position(|&byte| byte == b'=').filter(|_| number > 0) else { continue };
+            if !part[..equals].trim_ascii().eq_ignore_ascii_case(b"domain") {
+                continue;
+            }
+            let value = &part[equals + 1..];
+            let blanks = value.len() - value.trim_ascii_start().len();
+            let from = start + equals + 1 + blanks;
+            let value = value.trim_ascii();
+            // A dot before it means nothing (RFC 6265 §5.2.3).
+            let dot = usize::from(value.first() == Some(&b'.'));
+            if value[dot..].eq_ignore_ascii_case(self.of_servers) {
+                return Some(from + dot..from + value.len());
+            }
+        }
+        None
+    }
+
+    /// Writes a Set-Cookie with what is added to it.
+    pub fn write_cookie(self, field: Field<'_>, added: [&[u8]; 2], out: &mut impl HeadSink) {
+        let [secure, http_only] = added;
+        match self.domain(field.value) {
+            None => out.field(field.name_text, [field.value, secure, http_only]),
+            Some(domain) => {
+                let (before, behind) = (&field.value[..domain.start], &field.value[domain.end..]);
+                out.field(field.name_text, [before, without_port(self.of_client), behind, secure, http_only]);
+            }
+        }
+    }
+}
