@@ -39,7 +39,7 @@ func TestServerThatAnswersWithErrorsIsEjectedAndItsUserIsToldWhy(t *testing.T) {
 	if after := asked.Load(); after != before {
 		t.Errorf("it got %d more requests", after-before)
 	}
-	s.untilTold("SERVER_DOWN", "server "+address+" is down: inline_health_monitor: most of its responses are errors")
+	s.untilTold("SERVER_DOWN", "web: server "+address+" is down: inline_health_monitor: most of its responses are errors")
 	servers, _ := s.explained(client.Object{"url": plainURL("/")})["servers"].([]any)
 	contains(t, fmt.Sprint(servers), "ejected")
 }
