@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -65,7 +64,7 @@ func withPort(host string, port uint16, appendPort string) string {
 		return host
 	}
 	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
-		return net.JoinHostPort(host, strconv.Itoa(int(port)))
+		host = "[" + host + "]"
 	}
 	return host + ":" + strconv.Itoa(int(port))
 }

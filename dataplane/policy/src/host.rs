@@ -2,10 +2,7 @@
 
 use weir_wire::head::{Field, HeadSink, without_port};
 
-use crate::{
-    HttpProfile,
-    settings::{Error, HttpSettings},
-};
+use crate::settings::{Error, HttpSettings};
 
 pub(crate) fn to_servers(settings: &HttpSettings) -> Result<Box<[u8]>, Error> {
     let host = settings.host_to_servers.as_bytes();
@@ -17,19 +14,6 @@ pub fn is_host(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte))
 }
 
-impl HttpProfile {
-    /// The host that servers are asked for; `None`: that of the client.
-    pub fn host_to_servers(&self) -> Option<&[u8]> {
-        Some(&*self.host_to_servers).filter(|host| !host.is_empty())
-    }
-
-    /// Both hosts, where responses to a client that has asked for a host need that.
-    pub(crate) fn hosts<'a>(&'a self, asked: &'a [u8]) -> Option<Hosts<'a>> {
-        let of_servers = self.host_to_servers().filter(|_| !asked.is_empty())?;
-        Some(Hosts { of_servers: without_port(of_servers), of_client: asked })
-    }
-}
-
 /// Of a request that servers get for another host.
 #[derive(Clone, Copy)]
 pub(crate) struct Hosts<'a> {
@@ -39,6 +23,10 @@ pub(crate) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
+    pub fn of(of_servers: &'a [u8], of_client: &'a [u8]) -> Self {
+        Self { of_servers: without_port(of_servers), of_client }
+    }
+
     /// The client's host and the colon with its port, for a host without its port, if it is that of servers.
     pub fn for_client(self, host: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
         let name = without_port(self.of_client);

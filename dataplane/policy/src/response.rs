@@ -5,7 +5,7 @@ use weir_wire::{
     websocket,
 };
 
-use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, location::Rewrite};
+use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, host::Hosts, location::Rewrite};
 
 /// Status line and Strict-Transport-Security at their longest.
 const ADDED_BYTES_MAX: usize = 128;
@@ -86,6 +86,11 @@ impl HttpProfile {
         }
     }
 
+    /// The host that servers are asked for; `None`: that of the client.
+    pub fn host_to_servers(&self) -> Option<&[u8]> {
+        Some(&*self.host_to_servers).filter(|host| !host.is_empty())
+    }
+
     /// Bytes of the text that [`write_response`](Self::write_response) makes, at most.
     pub fn response_bytes_max(&self, head: &ResponseHead<'_>, reply: Reply<'_>) -> usize {
         head.fields.text_bytes()
@@ -121,7 +126,8 @@ impl HttpProfile {
         out: &mut impl HeadSink,
     ) {
         let flags: CookieFlags = self.cookies.for_client(client);
-        let hosts = self.hosts(asked);
+        let of_servers = self.host_to_servers().filter(|_| !asked.is_empty());
+        let hosts = of_servers.map(|of_servers| Hosts::of(of_servers, asked));
         let https_port = self.rewrites_location(client).then(|| self.https_port_suffix.bytes());
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {
