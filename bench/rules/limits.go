@@ -99,6 +99,9 @@ func overshoot(limit func(context.Context, *lab.Site, string) error,
 				"limit of %d: %d passed, %d were refused; %d engines answered", limitEngines, limitLinks,
 			(report.Requests+report.ErrorTotal)/int64(seconds), seconds, limitPerS, report.Requests, report.ErrorTotal,
 			engines)
+		if engines != limitEngines || float64(report.Requests) < 0.9*passes {
+			return found, fmt.Errorf("the limit lets %.0f pass over %d engines: %s", passes, limitEngines, found.Note)
+		}
 		if others := report.ErrorTotal - report.Errors["status"]; others > 0 {
 			err = fmt.Errorf("%d requests failed: %v", others, report.Errors)
 		}

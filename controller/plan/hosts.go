@@ -6,18 +6,39 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// asHost matches what can be a host in a request, with a port or without.
-var asHost = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]+$`)
+// asName matches a name or an address of IPv4.
+var asName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// asHost returns a host as requests have it, without a port; empty: it is none.
+func asHost(host string) string {
+	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && address.Is6() {
+		return "[" + address.String() + "]"
+	}
+	if asName.MatchString(host) {
+		return host
+	}
+	return ""
+}
+
+// hasHost tells whether a text is a host, with a port or without.
+func hasHost(text string) bool {
+	if at := strings.LastIndexByte(text, ':'); at > 0 && asHost(text) == "" {
+		_, err := strconv.ParseUint(text[at+1:], 10, 16)
+		return err == nil && asHost(text[:at]) != ""
+	}
+	return asHost(text) != ""
+}
 
 // hostToServers is the host that servers are asked for instead of that of the client; empty: there is none.
 func hostToServers(vs *model.VirtualService, report *report) string {
 	host := vs.HostNameTranslation
-	if host != "" && !asHost.MatchString(host) {
+	if host != "" && !hasHost(host) {
 		report.warn(about("virtualservice", vs.Identity, vs.Named), "host_name_xlate",
 			"%q is no host name: has no effect", host)
 		return ""
@@ -36,25 +57,26 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	subject := about("pool", from.Identity, from.Named)
 	ofTLS := ""
 	if from.RewriteHostToSNI && from.SSLProfile != nil {
-		ofTLS = from.ServerName
+		ofTLS = asHost(from.ServerName)
 	}
+	var namesClient []string
 	for i, member := range from.Members {
 		host := ofTLS
 		if from.RewriteHostToServerName || member.RewriteHostHeader {
-			switch {
-			case asHost.MatchString(member.Hostname):
-				host = member.Hostname
-			case member.Hostname == "":
-				report.warn(subject, fmt.Sprintf("servers[%d].hostname", i), "is empty: requests to %s keep their Host",
-					member.ID)
-			default:
+			if host = asHost(member.Hostname); host == "" {
 				report.warn(subject, fmt.Sprintf("servers[%d].hostname", i),
 					"%q is no host name: requests to %s keep their Host", member.Hostname, member.ID)
+			} else if from.SSLProfile != nil && from.SNIEnabled && from.ServerName == "" {
+				namesClient = append(namesClient, member.ID)
 			}
 		}
 		if host != "" {
 			into.Servers[i].Host = withPort(host, member.Address.Port(), from.AppendPort)
 		}
+	}
+	if len(namesClient) > 0 {
+		report.warn(subject, "server_name", "is empty: in TLS, engines name the client's host, and in requests that of the "+
+			"server, to %s", strings.Join(namesClient[:min(len(namesClient), 3)], ", "))
 	}
 }
 
@@ -62,9 +84,6 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 func withPort(host string, port uint16, appendPort string) string {
 	if appendPort == "NEVER" || appendPort == "NON_DEFAULT_80_443" && (port == 80 || port == 443) {
 		return host
-	}
-	if address, err := netip.ParseAddr(host); err == nil && address.Is6() {
-		host = "[" + host + "]"
 	}
 	return host + ":" + strconv.Itoa(int(port))
 }

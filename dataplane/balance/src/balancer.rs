@@ -8,6 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::{
     average::{Mean, Rate},
+    errors::Errors,
     fill::Fill,
     hash::HashKey,
     health::{Census, Health},
@@ -184,6 +185,8 @@ struct Server {
     stride: u64,
     picked: u64,
     health: Health,
+    /// Whether its health says so: asked for each request.
+    suspect: bool,
     ramp: Ramp,
     /// In percent of its ratio, while it comes up.
     share: u32,
@@ -253,7 +256,11 @@ impl Balancer {
                 };
                 let shown = before.as_ref().filter(|_| spec.algorithm == self.algorithm);
                 let share = before.as_ref().filter(|_| ramp != Ramp::Over).map_or(100, |before| before.share);
-                let health = before.as_ref().filter(|_| spec.watches).map_or(Health::default(), |before| before.health);
+                let known = before.as_ref().filter(|_| spec.watches);
+                let mut health = known.map_or(Health::default(), |before| before.health);
+                if is_back {
+                    health.errors = Errors::default();
+                }
                 let first_turns = (position + count - spec.offset as usize % count) % count;
                 Server {
                     spec: server.clone(),
@@ -270,6 +277,7 @@ impl Balancer {
                     share,
                     kept: health.errors.percent(),
                     stride: stride_of(server.ratio, part_of(share, health.errors.percent())),
+                    suspect: health.is_suspect(),
                     health,
                     ramp,
                 }
@@ -467,7 +475,7 @@ impl Balancer {
 
     /// Whether it does, and is not suspect.
     pub fn is_trusted(&self, position: usize) -> bool {
-        self.servers.get(position).is_some_and(|server| server.stands() && !server.health.is_suspect())
+        self.servers.get(position).is_some_and(|server| server.stands() && !server.suspect)
     }
 
     pub fn is_up(&self, id: u32) -> bool {
@@ -479,6 +487,7 @@ impl Balancer {
         let server = &mut self.servers[position];
         let (stood, missed) = (server.stands(), server.is_missed());
         change(server);
+        server.suspect = server.health.is_suspect();
         self.lots_are_old |= server.follow_errors(self.now);
         let (stands, is_missed) = (server.stands(), server.is_missed());
         self.ring_is_old |= stood != stands;
@@ -493,9 +502,8 @@ impl Balancer {
     fn begin(&mut self, position: usize, now_ns: u64) {
         let server = &mut self.servers[position];
         server.connections += 1;
-        if server.health.is_suspect() && !self.needs_all {
-            server.health.tried(now_ns);
-            self.next_trial_ns = self.earliest_trial_ns();
+        if server.suspect {
+            self.begin_trial(position, now_ns);
         }
         self.rank(position);
     }
@@ -511,7 +519,7 @@ impl Balancer {
             Algorithm::FewestServers => (1 + load(), server.turn),
             Algorithm::ConsistentHash | Algorithm::Random | Algorithm::FastestResponse | Algorithm::LeastLoad => return,
         };
-        if server.eligible() && (self.needs_all || !server.health.is_suspect()) {
+        if server.eligible() && (self.needs_all || !server.suspect) {
             self.order.put(Rank::new(load, turn, server.picked, position));
         } else {
             self.order.remove(position);
@@ -618,12 +626,12 @@ impl Server {
     }
 
     fn is_sound(&self) -> bool {
-        self.eligible() && !self.health.is_suspect()
+        self.eligible() && !self.suspect
     }
 
     /// Would take requests if it were not suspect.
     fn is_missed(&self) -> bool {
-        self.stands() && self.health.is_suspect()
+        self.stands() && self.suspect
     }
 
     /// Whether a request may go to it where the others suffice.

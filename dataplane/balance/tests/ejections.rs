@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec, Standing, Ties};
 
 const SECOND: u64 = 1_000_000_000;
+/// A process may be old.
+const BEGIN: u64 = 3600 * SECOND;
+const SERVERS_MAX: usize = 8;
 const ALGORITHMS: [Algorithm; 7] = [
     Algorithm::RoundRobin,
     Algorithm::LeastConnections,
@@ -34,7 +37,8 @@ fn pool(algorithm: Algorithm, servers: u32) -> PoolSpec {
 
 /// One request after the other, each answered at once; how many each of the servers got.
 fn serve(balancer: &mut Balancer, now_ns: u64, count: u64, is_error: impl Fn(u32) -> bool) -> Vec<u64> {
-    let mut got = vec![0; balancer.standing_servers()];
+    let now_ns = BEGIN + now_ns;
+    let mut got = vec![0; SERVERS_MAX];
     for number in 0..count {
         let id = balancer.pick(now_ns, HashKey::of(&number.to_be_bytes()), &[]).unwrap() as u32;
         balancer.judged(id, is_error(id), now_ns, now_ns);
@@ -58,7 +62,7 @@ fn server_whose_answers_are_errors_gets_one_request_each_pause_until_one_is_answ
         assert_eq!(serve(&mut balancer, 90 * SECOND - 1, 1_000, |id| id == 0)[0], 0, "{algorithm:?}");
         assert!(serve(&mut balancer, 90 * SECOND, 1_000, |_| false)[0] > 1, "{algorithm:?}");
         assert_eq!(balancer.standing(0), Standing::Eligible);
-        assert_eq!(balancer.ejected(90 * SECOND).count(), 0);
+        assert_eq!(balancer.ejected(BEGIN + 90 * SECOND).count(), 0);
     }
 }
 
@@ -82,7 +86,7 @@ fn share_falls_with_the_errors_and_comes_back_with_good_answers() {
 fn errors_fade_where_the_server_gets_no_requests_that_could_be_answered_well() {
     for algorithm in ALGORITHMS {
         let mut balancer = Balancer::new(&pool(algorithm, 4));
-        (0..5).for_each(|_| balancer.judged(0, true, 0, 0));
+        (0..5).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
         assert_eq!(balancer.share(0), 40);
         let shares = [10, 30, 60, 120, 200].map(|seconds| {
             serve(&mut balancer, seconds * SECOND, 1, |_| false);
@@ -106,13 +110,13 @@ fn what_all_servers_do_ejects_none() {
 #[test]
 fn answers_that_are_older_than_the_probe_decide_nothing() {
     let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 4));
-    (0..20).for_each(|_| balancer.judged(0, true, 0, 0));
+    (0..20).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
     assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 23, "the probe was answered");
-    (0..20).for_each(|_| balancer.judged(0, true, 31 * SECOND, 31 * SECOND));
-    balancer.pick(100 * SECOND, HashKey::default(), &[]);
-    balancer.judged(0, false, 99 * SECOND, 101 * SECOND);
+    (0..20).for_each(|_| balancer.judged(0, true, BEGIN + 31 * SECOND, BEGIN + 31 * SECOND));
+    balancer.pick(BEGIN + 100 * SECOND, HashKey::default(), &[]);
+    balancer.judged(0, false, BEGIN + 99 * SECOND, BEGIN + 101 * SECOND);
     assert_eq!(balancer.standing(0), Standing::Ejected);
-    balancer.judged(0, false, 100 * SECOND, 101 * SECOND);
+    balancer.judged(0, false, BEGIN + 100 * SECOND, BEGIN + 101 * SECOND);
     assert_eq!(balancer.standing(0), Standing::Eligible);
 }
 
@@ -127,6 +131,18 @@ fn pool_that_does_not_watch_and_server_that_monitors_call_up_again_are_not_judge
     assert_eq!(balancer.standing(0), Standing::Ejected);
     (0..2).for_each(|up| balancer.set_up(0, up == 1));
     assert_eq!((balancer.standing(0), balancer.share(0)), (Standing::Eligible, 100));
+}
+
+#[test]
+fn ejected_servers_come_back_where_monitors_leave_no_others() {
+    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, 5) });
+    (0..5).for_each(|id| balancer.set_up(id, true));
+    serve(&mut balancer, 0, 1_000, |id| id < 2);
+    assert_eq!(balancer.ejected(BEGIN).count(), 2);
+    (2..5).for_each(|id| balancer.set_up(id, false));
+    assert_eq!(balancer.pick(BEGIN + SECOND, HashKey::default(), &[]).map(|position| position < 2), Some(true));
+    serve(&mut balancer, 31 * SECOND, 100, |_| false);
+    assert_eq!(balancer.ejected(BEGIN + 31 * SECOND).count(), 0);
 }
 
 #[derive(Clone, Debug)]
@@ -153,7 +169,7 @@ proptest! {
     ) {
         let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(algorithm, 6) });
         (0..6).for_each(|id| balancer.set_up(id, true));
-        let mut now = 0;
+        let mut now = BEGIN;
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Asked { is_error } => {

@@ -34,7 +34,7 @@ fn main() {
     .expect("a profile");
     let client = ClientFacts::new(([198, 51, 100, 7], 50000).into(), ([203, 0, 113, 1], 443).into(), true);
     let limits = Limits::new(48 * 1024, 12 * 1024, 0);
-    let reply = Reply { cookie: b"", date: b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", host: b"" };
+    let reply = Reply { cookie: b"", date: b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" };
     let (mut table, mut out) = (FieldTable::new(), vec![0; 16 * 1024]);
 
     report("parse a request", REQUEST.len(), || {

@@ -17,10 +17,6 @@ impl CookieFlags {
         Self { secure: self.secure && client.tls, ..self }
     }
 
-    pub fn any(self) -> bool {
-        self.secure || self.http_only
-    }
-
     pub fn write(self, field: Field<'_>, hosts: Option<Hosts<'_>>, out: &mut impl HeadSink) {
         let lacks = |attribute| !has_attribute(field.value, attribute);
         let secure: &[u8] = if self.secure && lacks(b"secure") { b"; Secure" } else { b"" };

@@ -17,20 +17,29 @@ pub fn is_host(text: &[u8]) -> bool {
 /// Of a request that servers get for another host.
 #[derive(Clone, Copy)]
 pub(crate) struct Hosts<'a> {
-    /// Without a port.
     of_servers: &'a [u8],
     of_client: &'a [u8],
 }
 
 impl<'a> Hosts<'a> {
     pub fn of(of_servers: &'a [u8], of_client: &'a [u8]) -> Self {
-        Self { of_servers: without_port(of_servers), of_client }
+        Self { of_servers, of_client }
     }
 
-    /// The client's host and the colon with its port, for a host without its port, if it is that of servers.
-    pub fn for_client(self, host: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
-        let name = without_port(self.of_client);
-        host.eq_ignore_ascii_case(self.of_servers).then(|| (name, &self.of_client[name.len()..]))
+    /// Whether a URL with this host, and this port with its colon, leads to the servers. Another port is another service.
+    pub fn are_of_servers(self, host: &[u8], port: &[u8]) -> bool {
+        let (name, own_port) = self.of_servers.split_at(without_port(self.of_servers).len());
+        host.eq_ignore_ascii_case(name) && (port.is_empty() || port == own_port)
+    }
+
+    /// The client's host, without its port.
+    pub fn name(self) -> &'a [u8] {
+        without_port(self.of_client)
+    }
+
+    /// Its port, with the colon; or nothing.
+    pub fn port(self) -> &'a [u8] {
+        &self.of_client[self.name().len()..]
     }
 
     /// Where the value of a domain stands in a Set-Cookie, if that is the host of servers.
@@ -49,7 +58,7 @@ impl<'a> Hosts<'a> {
             let value = value.trim_ascii();
             // A dot before it means nothing (RFC 6265 §5.2.3).
             let dot = usize::from(value.first() == Some(&b'.'));
-            if value[dot..].eq_ignore_ascii_case(self.of_servers) {
+            if value[dot..].eq_ignore_ascii_case(without_port(self.of_servers)) {
                 return Some(from + dot..from + value.len());
             }
         }
@@ -63,7 +72,7 @@ impl<'a> Hosts<'a> {
             None => out.field(field.name_text, [field.value, secure, http_only]),
             Some(domain) => {
                 let (before, behind) = (&field.value[..domain.start], &field.value[domain.end..]);
-                out.field(field.name_text, [before, without_port(self.of_client), behind, secure, http_only]);
+                out.field(field.name_text, [before, self.name(), behind, secure, http_only]);
             }
         }
     }

@@ -13,6 +13,7 @@ mod http2;
 mod l4;
 mod last_hop;
 mod location;
+mod passing;
 mod path;
 mod persistence;
 mod profile;

@@ -11,20 +11,33 @@ pub(crate) struct Rewrite<'a> {
     /// `http://host:8080/path` becomes `https://host<port>/path`.
     pub https_port: Option<&'a [u8]>,
     pub hosts: Option<Hosts<'a>>,
+    /// The client speaks TLS.
+    pub tls: bool,
 }
 
 impl Rewrite<'_> {
     /// What names another scheme, or no host, goes as it came.
     pub fn write(self, field: Field<'_>, out: &mut impl HeadSink) {
         let Some(url) = Url::of(field.value) else { return out.field(field.name_text, [field.value]) };
+        let client = self.hosts.filter(|hosts| hosts.are_of_servers(url.host, url.port));
         let https_port = self.https_port.filter(|_| url.scheme.eq_ignore_ascii_case(b"http:"));
-        let client = self.hosts.and_then(|hosts| hosts.for_client(url.host));
-        let (host, port) = client.unwrap_or((url.host, url.port));
+        let (host, port) = match client {
+            None => (url.host, url.port),
+            // Another scheme than the client's has another port.
+            Some(hosts) => (hosts.name(), if self.is_of_client(url.scheme) { hosts.port() } else { b"" }),
+        };
         let (scheme, port) = match https_port {
             Some(https_port) => (&b"https:"[..], https_port),
             None => (url.scheme, port),
         };
         out.field(field.name_text, [scheme, b"//", url.user, host, port, url.rest]);
+    }
+}
+
+impl Rewrite<'_> {
+    fn is_of_client(&self, scheme: &[u8]) -> bool {
+        let of_client = if self.tls { &b"https:"[..] } else { b"http:" };
+        scheme.is_empty() || scheme.eq_ignore_ascii_case(of_client)
     }
 }
 

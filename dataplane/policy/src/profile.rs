@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use weir_wire::head::Limits;
+use weir_wire::head::{Limits, NameSet};
 
 use crate::{
     cookie::CookieFlags,
     forwarded::Forwarded,
     host,
     http2::Http2,
+    passing::{Rewritten, dropped_from_requests},
     settings::{Error, HttpSettings, Underscores},
     text::Text,
 };
@@ -41,6 +42,10 @@ pub struct HttpProfile {
     pub(crate) location_to_https: bool,
     /// Empty: servers are asked for the client's host.
     pub(crate) host_to_servers: Box<[u8]>,
+    /// Fields of requests that never pass.
+    pub(crate) dropped: NameSet,
+    /// Fields of responses that are written anew.
+    pub(crate) rewritten: Rewritten,
     /// What follows the host of an https URL: `:8443`, or nothing for 443.
     pub(crate) https_port_suffix: Text<6>,
     /// A whole line, or empty.
@@ -67,7 +72,10 @@ impl HttpProfile {
         let limits = |head_bytes: u32| {
             Limits::new(head_bytes as usize, settings.max_header_bytes as usize, settings.max_header_count as usize)
         };
+        let forwarded = Forwarded::compile(settings)?;
         Ok(Self {
+            dropped: dropped_from_requests(settings, &forwarded),
+            rewritten: Rewritten::by(settings),
             connection_multiplexing: settings.connection_multiplexing,
             respond_with_100_continue: settings.respond_with_100_continue,
             timeouts: timeouts(settings),
@@ -80,7 +88,7 @@ impl HttpProfile {
             response_limits: limits(settings.max_response_head_bytes),
             http2: settings.http2,
             websockets: settings.websockets,
-            forwarded: Forwarded::compile(settings)?,
+            forwarded,
             underscores: settings.underscores,
             own_fields: settings.own_fields.clone().into(),
             cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },

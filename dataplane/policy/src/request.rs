@@ -29,7 +29,7 @@ impl HttpProfile {
     ) {
         out.request(head.method_text, head.path);
         self.write_host(head, client, out);
-        let mut dropped = SHADOWS | self.forwarded.replaced | self.dropped_for(head);
+        let mut dropped = self.dropped | self.dropped_for(head);
         if head.fields.has(Name::MaxForwards) {
             dropped = dropped | write_max_forwards(head, out);
         }
@@ -68,7 +68,7 @@ impl HttpProfile {
     /// at all.
     fn write_host(&self, head: &RequestHead<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
         match head.host {
-            _ if !self.host_to_servers.is_empty() => out.field(b"Host", [&*self.host_to_servers]),
+            _ if self.dropped.has(Name::Host) => out.field(b"Host", [&*self.host_to_servers]),
             Some(host) if head.absolute => out.field(b"Host", [host]),
             Some(_) => {}
             None => {
@@ -79,15 +79,11 @@ impl HttpProfile {
     }
 
     fn dropped_for(&self, head: &RequestHead<'_>) -> NameSet {
-        let is_written = head.absolute || !self.host_to_servers.is_empty();
-        let host = if is_written { NameSet::of(&[Name::Host]) } else { NameSet::default() };
+        let host = if head.absolute { NameSet::of(&[Name::Host]) } else { NameSet::default() };
         let expect = if self.answers_continue(head) { NameSet::of(&[Name::Expect]) } else { NameSet::default() };
         host | expect
     }
 }
-
-/// A server may take these for what we say, or for what frames the request: a client does not get to send them.
-pub(crate) const SHADOWS: NameSet = NameSet::of(&[Name::Shadow]);
 
 pub(crate) fn has_underscore(field: Field<'_>) -> bool {
     field.name_text.contains(&b'_')

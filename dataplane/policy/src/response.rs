@@ -12,9 +12,6 @@ const ADDED_BYTES_MAX: usize = 128;
 
 const LENGTH: NameSet = NameSet::of(&[Name::ContentLength]);
 
-/// What a Set-Cookie or a Location gains at most.
-const ADDED_TO_FIELD_BYTES_MAX: usize = 20;
-
 /// What the response depends on besides the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply<'a> {
@@ -22,8 +19,6 @@ pub struct Reply<'a> {
     pub cookie: &'a [u8],
     /// The line of [`Date`](crate::Date) that a final response gets that has none.
     pub date: &'a [u8],
-    /// The host that the client has asked for, where [servers](HttpProfile::host_to_servers) are asked for another one.
-    pub host: &'a [u8],
 }
 
 impl HttpProfile {
@@ -39,7 +34,7 @@ impl HttpProfile {
         if head.status < 200 {
             return out.kept(&head.fields, LENGTH);
         }
-        let rewritten = self.rewritten(client);
+        let rewritten = self.rewritten.of(client);
         // Without content it may not say how long that is (RFC 9110 §8.6).
         let dropped = if head.status == 204 { rewritten | LENGTH } else { rewritten };
         out.kept(&head.fields, dropped);
@@ -60,7 +55,7 @@ impl HttpProfile {
             true => out.status(200, b"OK"),
             false => out.status(head.status, head.reason),
         }
-        let rewritten = self.rewritten(client);
+        let rewritten = self.rewritten.of(client);
         let dropped = rewritten | LENGTH;
         let answers_key = |field: Field<'_>| field.name_text.eq_ignore_ascii_case(websocket::ACCEPT);
         out.kept_if(&head.fields, |field| !(dropped.has(field.name) || on_stream && answers_key(field)));
@@ -77,7 +72,7 @@ impl HttpProfile {
         out: &mut impl HeadSink,
     ) {
         if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            self.write_rewritten(head, (client, reply.host), rewritten, out);
+            self.write_rewritten(head, client, rewritten, out);
         }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
@@ -97,7 +92,7 @@ impl HttpProfile {
             + reply.cookie.len()
             + reply.date.len()
             + ADDED_BYTES_MAX
-            + (ADDED_TO_FIELD_BYTES_MAX + reply.host.len()) * head.fields.len()
+            + self.rewritten.added_bytes_max * head.fields.len()
     }
 
     /// The lines that each final response to this client carries, for the pages the proxy writes itself.
@@ -105,34 +100,24 @@ impl HttpProfile {
         if client.tls { self.hsts_line.bytes() } else { b"" }
     }
 
-    /// The fields that are written anew for this client.
-    fn rewritten(&self, client: &ClientFacts) -> NameSet {
-        let none = NameSet::default();
-        let translates = !self.host_to_servers.is_empty();
-        let cookies =
-            if translates || self.cookies.for_client(client).any() { NameSet::of(&[Name::SetCookie]) } else { none };
-        let location = if translates || self.rewrites_location(client) { NameSet::of(&[Name::Location]) } else { none };
-        // One policy for the host, the operator's: more than one field must not be sent (RFC 6797 §7.1).
-        let hsts_is_ours = !self.security_lines(client).is_empty();
-        let hsts = if hsts_is_ours { NameSet::of(&[Name::StrictTransportSecurity]) } else { none };
-        cookies | location | hsts
-    }
-
+    /// Not inline: most responses have no such field.
+    #[inline(never)]
     fn write_rewritten(
         &self,
         head: &ResponseHead<'_>,
-        (client, asked): (&ClientFacts, &[u8]),
+        client: &ClientFacts,
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         let flags: CookieFlags = self.cookies.for_client(client);
-        let of_servers = self.host_to_servers().filter(|_| !asked.is_empty());
-        let hosts = of_servers.map(|of_servers| Hosts::of(of_servers, asked));
+        let asked = client.asked_host.borrow();
+        let translates = !self.host_to_servers.is_empty() && !asked.is_empty();
+        let hosts = translates.then(|| Hosts::of(&self.host_to_servers, &asked));
         let https_port = self.rewrites_location(client).then(|| self.https_port_suffix.bytes());
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {
                 Name::SetCookie => flags.write(field, hosts, out),
-                Name::Location => Rewrite { https_port, hosts }.write(field, out),
+                Name::Location => Rewrite { https_port, hosts, tls: client.tls }.write(field, out),
                 _ => {}
             }
         }

@@ -133,7 +133,8 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     };
     let head = response.head;
     let outgoing = Outgoing::of(&response, given.client_version, given.keep_alive);
-    let reply = Reply { cookie: b"", date: given.date.as_bytes(), host: given.host.as_bytes() };
+    client.keep_asked_host(given.host.as_bytes());
+    let reply = Reply { cookie: b"", date: given.date.as_bytes() };
     let bytes_max = profile.response_bytes_max(&head, reply);
     let passed = written(bytes_max, outgoing.hop, |out| profile.write_response(&head, &client, reply, out));
     let then = match (outgoing.body, outgoing.keep_alive) {

@@ -168,7 +168,7 @@ proptest! {
         let version = if http11 { Version::Http11 } else { Version::Http10 };
         with_response(text.as_bytes(), method, |sent| {
             let outgoing = Outgoing::of(sent, version, keep_alive);
-            let reply = Reply { cookie: b"", date: DATE, host: b"" };
+            let reply = Reply { cookie: b"", date: DATE };
             let mut out = vec![0; profile.response_bytes_max(&sent.head, reply) + Hop::BYTES_MAX];
             let client = client(false, tls);
             let written =

@@ -82,7 +82,7 @@ fn response_has_nothing_of_its_connection() {
     let limits = Limits::new(0, 0, 0);
     let Ok(Parsed::Whole(response)) = response(input, Method::Get, &limits, &mut table) else { panic!("no response") };
     let mut pairs = Pairs::default();
-    let reply = Reply { cookie: b"", date: b"Date: now\r\n", host: b"" };
+    let reply = Reply { cookie: b"", date: b"Date: now\r\n" };
     profile().write_response(&response.head, &client(), reply, &mut pairs);
     let expected =
         [":status=200", "vary=c", "set-cookie=a=b; Secure", "strict-transport-security=max-age=1", "date=now"];

@@ -28,6 +28,8 @@ pub(crate) struct Pools {
     version: u32,
     /// Whether a connection to any server has ever failed.
     some_failed: bool,
+    /// Of the response that was withheld last.
+    pub withheld_status: u16,
 }
 
 pub(crate) struct Row {
@@ -233,10 +235,10 @@ impl Pools {
         }
     }
 
-    /// Whether somebody wants to know that a server has answered with an error, or with none.
+    /// Whether a connection to some server, or a request, has failed.
     #[inline]
-    pub fn judges(&self, is_error: bool) -> bool {
-        is_error || self.some_failed
+    pub fn some_failed(&self) -> bool {
+        self.some_failed
     }
 
     /// A request was answered, or failed, so long after the server had it.
@@ -349,7 +351,7 @@ impl Pools {
     /// Whether a connection to this server, made for an earlier version of `pool`, may be kept for a later request. Not
     /// while the server is suspect: a trial must show whether new connections succeed.
     pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
-        let Some(row) = self.row(at.pool).filter(|row| row.pool.speaks_like(pool)) else { return false };
+        let Some(row) = self.row(at.pool).filter(|row| row.is_like(pool)) else { return false };
         row.position(at).is_some_and(|position| row.balancer.is_trusted(position))
     }
 
@@ -449,6 +451,12 @@ impl Row {
         let idle = pool.servers.iter().map(|_| Vec::new()).collect();
         let carriers = carriers_of(pool);
         Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle, carriers }
+    }
+
+    /// Whether connections to servers of a version of its pool suit it. Mostly it is the same version.
+    #[inline]
+    fn is_like(&self, pool: &Pool) -> bool {
+        std::ptr::eq(&*self.pool, pool) || self.pool.speaks_like(pool)
     }
 
     fn reconcile(mut self, pool: &Arc<Pool>, version: u32, orphans: &mut Vec<Conn>) -> Self {

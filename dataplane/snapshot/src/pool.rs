@@ -98,10 +98,18 @@ impl Pool {
         Some(self.by_name[found] as usize)
     }
 
-    /// Whether a connection to a server made for one of the pools suits the other.
+    /// Whether a connection to a server made for one of the pools suits the other. It has the hosts of its servers, too.
     pub fn speaks_like(&self, other: &Self) -> bool {
         both_or_neither(self.tls.as_ref(), other.tls.as_ref(), ServerTls::is)
             && self.http2.is_some() == other.http2.is_some()
+            && (!(self.has_hosts | other.has_hosts) || self.has_hosts_of(other))
+    }
+
+    #[cold]
+    fn has_hosts_of(&self, other: &Self) -> bool {
+        let hosts =
+            |pool: &Self| -> Vec<_> { pool.servers_by_name().map(|server| (server.id, server.host.clone())).collect() };
+        hosts(self) == hosts(other)
     }
 
     /// Whether a request that was written for servers of the one may go to those of the other.

@@ -117,7 +117,7 @@ impl Balancer {
     }
 
     fn is_drawn(&self, server: &Server) -> bool {
-        server.stands() && (self.needs_all || !server.health.is_suspect())
+        server.stands() && (self.needs_all || !server.suspect)
     }
 
     /// What the answer to one more request is expected to take, by the server's ratio. A server of which nothing is known

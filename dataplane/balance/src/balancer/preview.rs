@@ -49,7 +49,7 @@ impl Balancer {
                 self.drawn(now_ns, &[], &mut self.numbers.clone())
             }
         };
-        let of = |position: usize| match self.servers[position].health.is_suspect() && !self.needs_all {
+        let of = |position: usize| match self.servers[position].suspect && !self.needs_all {
             true => (position, Reason::Trial),
             false => (position, Reason::Algorithm),
         };
@@ -63,7 +63,7 @@ impl Balancer {
             Some(server) if !server.up => Standing::Down,
             Some(server) if !Server::eligible(server) => Standing::Full,
             Some(server) if server.health.errors.are_ejecting() => Standing::Ejected,
-            Some(server) if server.health.is_suspect() => Standing::Suspect,
+            Some(server) if server.suspect => Standing::Suspect,
             Some(_) => Standing::Eligible,
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     Balancer,
     balancer::{Server, drawing::FADE_NS},
+    errors::Beside,
     health::Failure,
 };
 
@@ -46,14 +47,11 @@ impl Balancer {
             return;
         }
         let before = errors.probe_at_ns();
-        errors.judged(is_error, had_ns, now_ns);
-        if is_error
-            && errors.are_many()
-            && errors.are_more_than(self.errors_beside(position))
-            && self.may_eject(position)
-        {
-            errors.eject(now_ns);
-        }
+        let beside = match is_error && errors.are_many() {
+            true => Beside { errors: self.errors_beside(position), may_eject: self.may_eject(position) },
+            false => Beside { errors: 0.0, may_eject: false },
+        };
+        errors.judged(is_error, had_ns, now_ns, beside);
         self.change(id, |server| server.health.errors = errors);
         // Its errors fade.
         self.next_step_ns = self.next_step_ns.min(now_ns.saturating_add(FADE_NS));
@@ -62,10 +60,11 @@ impl Balancer {
         }
     }
 
-    /// Fewer than half of the servers may get no requests.
+    /// Fewer than half of the servers may get no requests. Those that take none anyway are not ejected.
     fn may_eject(&self, position: usize) -> bool {
-        let is_missed = self.servers[position].is_missed();
-        (self.census.suspect + usize::from(!is_missed)) * 2 < self.census.standing
+        let server = &self.servers[position];
+        let is_missed = server.is_missed();
+        server.stands() && (self.census.suspect + usize::from(!is_missed)) * 2 < self.census.standing
     }
 
     /// The mean part of errors in the answers of the other servers that take requests.
@@ -119,6 +118,19 @@ impl Balancer {
             let suspect = (0..self.servers.len()).filter(|position| self.servers[*position].is_missed());
             suspect.collect::<Vec<_>>().into_iter().for_each(|position| self.rank(position));
         }
+    }
+
+    /// A suspect server has been chosen for a request.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_trial(&mut self, position: usize, now_ns: u64) {
+        let health = &mut self.servers[position].health;
+        match self.needs_all {
+            // It is used as the others are, but its ejection has to end.
+            true => health.errors.probed(now_ns),
+            false => health.tried(now_ns),
+        }
+        self.next_trial_ns = self.earliest_trial_ns();
     }
 
     /// A suspect server whose trial is due.

@@ -314,16 +314,16 @@ impl Received<'_> {
             exchange.form = Form::Content;
         }
         if let Some(pool) = pool {
-            let host = host_for_servers(http, head, edits);
             exchange.key = balance_key(pool, Some(head), client.peer);
             if let Some(persistence) = &pool.persistence {
                 let binding = persistence.named_by(&head.fields, io.unix_s());
                 (exchange.named, exchange.bond) = (binding.server(), Bond::of(binding).into());
             }
-            exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
+            exchange.asked_name =
+                pool.tls.as_ref().and_then(|tls| tls.asked_name(host_for_servers(http, head, edits))).map(Box::new);
         }
         if http.host_to_servers().is_some() {
-            exchange.keep_host(head.host);
+            facts.keep_asked_host(head.host.unwrap_or_default());
         }
         if edits.is_some_and(|edits| edits.target().is_some()) {
             exchange.keep_target(head.path);
@@ -473,7 +473,7 @@ fn write_block(
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     let named = facts.listener_authority();
     let host = host_for_servers(http, head, edits);
-    let target = hpack::Target { scheme, authority: host.unwrap_or(named.bytes()) };
+    let target = hpack::Target { scheme, authority: host.filter(|host| !host.is_empty()).unwrap_or(named.bytes()) };
     head::write_request_block(bytes_max(http, head, edits) + head::TAKES_TRAILERS.len(), target, |out| {
         match edits {
             None => http.write_request(head, facts, trace, out),

@@ -82,6 +82,8 @@ pub(crate) struct Exchange {
     pub binds_connection: bool,
     /// A server has failed to take the request. It needs a new connection now.
     pub repeated: bool,
+    /// The balancer knows what its server's response shows.
+    pub is_judged: bool,
     pub phase: Phase,
     pub stamps: Stamps,
     /// What few requests need. Boxed, because an exchange is moved with each request.
@@ -118,8 +120,6 @@ struct Aside {
     elsewhere: Elsewhere,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
-    /// The host that the client asked for, if the profile has another one for servers.
-    asked_host: Option<Box<[u8]>>,
     scripted: Scripted,
 }
 
@@ -211,6 +211,7 @@ impl Exchange {
             is_endless: head.body == BodyLength::Unknown,
             binds_connection: false,
             repeated: false,
+            is_judged: false,
             phase: Phase::Waiting { head: written, on: Wait::Place },
             stamps: Stamps::begun(now),
             aside: None,

@@ -1,68 +1,78 @@
 //! Tells the balancer what a server's responses and failures show about the server.
 
-use weir_wire::{grpc, head::SWITCHING_PROTOCOLS};
+use weir_wire::{grpc, head::ResponseHead};
 
 use crate::{
+    call,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
-    io::{Conn, Io},
+    io::{Conn, Io, Time},
+    pool::{Place, Pools},
     proxy::{Parties, Proxy},
 };
-
-/// What the head of a response shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    Status(u16),
-    /// The head begins the answer to a call, which its trailers judge.
-    Nothing,
-    /// The head is all of the answer to a call, with this status of gRPC.
-    Call(u32),
-}
-
-impl Shown {
-    #[inline]
-    pub fn may_be_error(self) -> bool {
-        match self {
-            Self::Status(status) => status >= 500,
-            Self::Nothing => false,
-            Self::Call(_) => true,
-        }
-    }
-
-    fn is_error(self, exchange: &Exchange) -> Option<bool> {
-        match self {
-            Self::Status(status) if status < 200 && status != SWITCHING_PROTOCOLS => None,
-            // The pool says that these are none.
-            Self::Status(status) if exchange.pool().is_some_and(|pool| pool.not_errors.has(status)) => Some(false),
-            Self::Status(status) => Some(is_error_of_server(status)),
-            Self::Call(status) => Some(grpc::is_error_of_server(status)),
-            Self::Nothing => None,
-        }
-    }
-}
 
 /// 501 and 505 are about the request: the server does not know its method, or its version.
 fn is_error_of_server(status: u16) -> bool {
     status >= 500 && !matches!(status, 501 | 505)
 }
 
+/// The head of a response with this status has come. What is no error shows itself at the end of the response.
+#[cold]
+#[inline(never)]
+pub(super) fn judge(exchange: &mut Exchange, pools: &mut Pools, (at, status): (Place, u16), now: Time) {
+    // The pool may say that some are none.
+    let is_expected = exchange.pool().is_some_and(|pool| pool.not_errors.has(status));
+    if is_error_of_server(status) && !is_expected {
+        exchange.is_judged = true;
+        pools.judge(at, true, exchange.stamps.waited(now), now);
+    }
+}
+
 impl Parties<'_> {
-    /// The head of a response has come.
+    /// All of a response has come. An answer to a call is judged by its status of gRPC alone.
     #[cold]
-    pub(super) fn judge<I: Io>(&mut self, io: &I, shown: Shown) {
-        let Some(is_error) = shown.is_error(self.exchange) else { return };
-        let waited = self.exchange.stamps.waited(io.now());
-        self.core.pools.judge(self.server.place, is_error, waited, io.now());
+    #[inline(never)]
+    pub(super) fn judge_whole<I: Io>(&mut self, io: &I) {
+        if !self.exchange.is_judged && self.client.call().is_none() {
+            let waited = self.exchange.stamps.waited(io.now());
+            self.core.pools.judge(self.server.place, false, waited, io.now());
+        }
+    }
+
+    /// The head of the answer to a call has come. If it is all of the answer, it has a status of gRPC.
+    #[cold]
+    pub(super) fn judge_answer<I: Io>(&mut self, io: &I, head: &ResponseHead<'_>) {
+        if head.status == call::STATUS
+            && let Some(status) = grpc::status(&head.fields)
+        {
+            self.judge_call(io, status);
+        }
+    }
+
+    fn judge_call<I: Io>(&mut self, io: &I, status: u32) {
+        let is_error = grpc::is_error_of_server(status);
+        if is_error || self.core.pools.some_failed() {
+            self.exchange.is_judged = true;
+            let waited = self.exchange.stamps.waited(io.now());
+            self.core.pools.judge(self.server.place, is_error, waited, io.now());
+        }
     }
 }
 
 impl Proxy {
     /// The trailers of a call have come, with this status of gRPC.
     pub(super) fn judge_call<I: Io>(&mut self, io: &I, id: ExchangeId, status: u32) {
-        if let Ok(mut parties) = self.parties(id)
-            && parties.core.pools.judges(grpc::is_error_of_server(status))
-        {
-            parties.judge(io, Shown::Call(status));
+        if let Ok(mut parties) = self.parties(id) {
+            parties.judge_call(io, status);
+        }
+    }
+
+    /// A server has said that a stored response is still good.
+    #[cold]
+    pub(super) fn judge_heard<I: Io>(&mut self, io: &I, id: ExchangeId, at: Option<Place>) {
+        if let (Some(at), Some(exchange)) = (at, self.exchanges.peek(id)) {
+            let waited = exchange.stamps.waited(io.now());
+            self.core.pools.judge(at, false, waited, io.now());
         }
     }
 

@@ -211,13 +211,8 @@ impl Proxy {
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
         server.retry_timeout_ms = exchange.retry_timeout_ms();
-        let Some(mut head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
-        if exchange.pool().is_some_and(|pool| pool.has_hosts)
-            && let Err(error) = name_host(core, exchange, server, &mut head)
-        {
-            self.fail_exchange(io, id, error);
-            return;
-        }
+        let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
+        let head = if server.pool.has_hosts { with_own_host(core, exchange.form, server, head) } else { head };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {
                 self.fail_exchange(io, id, error);
@@ -311,16 +306,16 @@ impl Proxy {
     }
 }
 
-/// Gives a request the Host that its server wants.
+/// A request with the Host that its server wants.
 #[cold]
-fn name_host(core: &mut Core, exchange: &Exchange, server: &Server, head: &mut Buf) -> Result<(), Error> {
-    let Some(pool) = exchange.pool() else { return Ok(()) };
+#[inline(never)]
+fn with_own_host(core: &mut Core, form: Form, server: &Server, head: Buf) -> Buf {
+    let pool = &server.pool;
     let found = pool.servers.iter().find(|found| found.id == server.place.server);
-    if let Some(host) = found.and_then(|found| found.host.as_deref()) {
-        let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
-        *head = head::with_host(head, exchange.form, (scheme, host), &mut core.fields)?;
-    }
-    Ok(())
+    let Some(host) = found.and_then(|found| found.host.as_deref()) else { return head };
+    let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
+    // What Weir has written can be read.
+    head::with_host(&head, form, (scheme, host), &mut core.fields).unwrap_or(head)
 }
 
 /// Sends the head of a request that may go on a stream.

@@ -6,6 +6,7 @@ use weir_telemetry::Happening;
 use crate::{
     error::Error,
     exchange::{Exchange, table::ExchangeId},
+    flow::judging::judge,
     io::{Close, Io},
     pool::{Place, Pools},
     proxy::{Parties, Proxy},
@@ -16,7 +17,12 @@ use crate::{
 #[cold]
 pub(crate) fn is_withheld(exchange: &Exchange, pools: &mut Pools, at: Place, status: u16) -> bool {
     let Some(reselect) = exchange.reselect() else { return false };
-    reselect.follows(status) && exchange.reselects() < reselect.max_retries && pools.has_other(at, &exchange.tried)
+    let is_withheld =
+        reselect.follows(status) && exchange.reselects() < reselect.max_retries && pools.has_other(at, &exchange.tried);
+    if is_withheld {
+        pools.withheld_status = status;
+    }
+    is_withheld
 }
 
 impl Proxy {
@@ -25,9 +31,12 @@ impl Proxy {
     pub(crate) fn reselect<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         core.records.forget_head(client.noted);
+        let status = core.pools.withheld_status;
+        judge(exchange, &mut core.pools, (server.place, status), io.now());
         core.counters.note(Happening::Reselected { service: exchange.service.id });
         let (client, conn) = (exchange.client, server.connection.conn());
         exchange.tried.push(server.place.server);
+        exchange.is_judged = false;
         exchange.begin_elsewhere();
         // The rest of the response may be long.
         self.close_server(io, conn, Close::Abort);

@@ -10,7 +10,6 @@ use weir_rules::Edits;
 use weir_script::{Ending, Seen};
 use weir_telemetry::Happening;
 use weir_wire::{
-    grpc,
     head::{HeadSink, ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Framing, Outgoing, Response},
 };
@@ -18,7 +17,6 @@ use weir_wire::{
 use crate::{
     buf::Buf,
     cache::{object::Object, stored::Cache},
-    call,
     client::{Client, answer::Answer},
     error::Error,
     exchange::{
@@ -30,7 +28,7 @@ use crate::{
     },
     flow::{
         coding, excluded,
-        judging::Shown,
+        judging::judge,
         reselect::is_withheld,
         storing::{self, Stored},
     },
@@ -147,8 +145,10 @@ impl Proxy {
     /// The client gets another response than the one that came.
     #[cold]
     pub(crate) fn withheld<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        if !self.hear_of_stored(io, id) {
-            self.reselect(io, id);
+        let at = self.parties(id).ok().map(|parties| parties.server.place);
+        match self.hear_of_stored(io, id) {
+            true => self.judge_heard(io, id, at),
+            false => self.reselect(io, id),
         }
     }
 
@@ -244,6 +244,9 @@ impl Parties<'_> {
         let client_goes_on = delivery.client_goes_on && uploaded;
         let server_goes_on = delivery.server_goes_on && uploaded;
         self.core.pools.sent(self.server.place, delivery.body.content_bytes, io.now());
+        if self.core.pools.some_failed() {
+            self.judge_whole(io);
+        }
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
@@ -285,10 +288,8 @@ impl Parties<'_> {
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
-        let mut status = 0;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
-            status = head.status;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
             if client.noted.is_something() {
                 core.records.note_head(client.noted, &exchange.service, head, received.len);
@@ -306,7 +307,7 @@ impl Parties<'_> {
         });
         core.follow_scripts(exchange, client.noted, seen, ending);
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
-        self.pass_written(io, Shown::Status(status), written?)
+        self.pass_written(io, written?)
     }
 
     /// The same for the head of a response that has come on a stream.
@@ -337,12 +338,6 @@ impl Parties<'_> {
                 core.records.note_call(client.noted, &exchange.service, &received.head.fields);
             }
         }
-        let shown = match client.call() {
-            Some(_) if status == call::STATUS => {
-                grpc::status(&received.head.fields).map_or(Shown::Nothing, Shown::Call)
-            }
-            _ => Shown::Status(status),
-        };
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => Ok(None),
@@ -352,15 +347,15 @@ impl Parties<'_> {
             }
         };
         core.follow_scripts(exchange, client.noted, seen, ending);
-        self.pass_written(io, shown, written?)
+        if client.call().is_some() {
+            self.judge_answer(io, &received.head);
+        }
+        self.pass_written(io, written?)
     }
 
     /// `None`: the response is withheld.
     #[inline(always)]
-    fn pass_written<I: Io>(&mut self, io: &mut I, shown: Shown, written: Option<Written>) -> Result<Passed, Error> {
-        if self.core.pools.judges(shown.may_be_error()) {
-            self.judge(io, shown);
-        }
+    fn pass_written<I: Io>(&mut self, io: &mut I, written: Option<Written>) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),
@@ -382,6 +377,7 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
             exchange.has_failed(io.now());
+            judge(exchange, &mut core.pools, (server.place, status), io.now());
         }
         let switches = status == SWITCHING_PROTOCOLS;
         if client.noted.is_something() && (status >= 200 || switches) {
@@ -465,7 +461,7 @@ impl<'p> Context<'p> {
             coders,
             cache,
             facts,
-            reply: Reply { cookie, date, host: exchange.asked_host() },
+            reply: Reply { cookie, date },
             version: exchange.version,
             is_stream: exchange.client.is_stream(),
             keep_alive: exchange.keep_alive && goes_on && !exchange.awaits_body(),

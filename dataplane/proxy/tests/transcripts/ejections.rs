@@ -27,6 +27,13 @@ fn watching(servers: usize) -> Plan {
     plan
 }
 
+/// Of a process that is an hour old.
+fn stage(plan: &Plan) -> Stage {
+    let mut stage = Stage::new(plan);
+    stage.tape.sleep(Duration::from_secs(3600));
+    stage
+}
+
 /// Requests of new clients over new connections. Those that come to the bad server end as `end` has it. How many did.
 fn ask(stage: &mut Stage, requests: usize, end: impl Fn(&mut Stage, Conn)) -> usize {
     let mut bad = 0;
@@ -52,7 +59,7 @@ fn says(response: &str) -> impl Fn(&mut Stage, Conn) {
 
 #[test]
 fn server_that_answers_with_errors_is_ejected_and_one_probe_brings_it_back() {
-    let mut stage = Stage::new(&watching(4));
+    let mut stage = stage(&watching(4));
     assert!((7..12).contains(&ask(&mut stage, 100, says(ERROR))));
     assert_eq!(stage.suspects().len(), 1);
     stage.tape.sleep(PAUSE);
@@ -75,9 +82,10 @@ fn responses_that_are_cut_and_connections_that_end_without_one_are_errors() {
         |stage, server| stage.says(server, "SSH-2.0-x\r\n"),
     ];
     for (number, end) in ends.into_iter().enumerate() {
-        let mut stage = Stage::new(&watching(4));
+        let mut stage = stage(&watching(4));
         let bad = ask(&mut stage, 200, end);
-        assert!(bad < 25, "{number}: {bad}");
+        // New connections that end at once make it suspect before that.
+        assert!((3..12).contains(&bad), "{number}: {bad}");
     }
 }
 
@@ -86,7 +94,7 @@ fn responses_that_the_request_causes_are_no_errors_and_neither_are_those_that_th
     let mut plan = watching(4);
     plan.pools[0].not_errors = vec![api::StatusRange { first: 500, last: 500 }];
     for response in [NOT_FOUND, NOT_IMPLEMENTED, EXPECTED] {
-        let mut stage = Stage::new(&plan);
+        let mut stage = stage(&plan);
         assert_eq!(ask(&mut stage, 200, says(response)), 50, "{response}");
     }
 }
@@ -100,7 +108,7 @@ fn withheld_responses_are_errors_too() {
         ..Default::default()
     };
     plan.pools[0].reselect = Some(reselect);
-    let mut stage = Stage::new(&plan);
+    let mut stage = stage(&plan);
     let mut bad = 0;
     for _ in 0..100 {
         let client = stage.client();
@@ -119,7 +127,7 @@ fn withheld_responses_are_errors_too() {
 
 /// One call after the other over four servers, of which the first answers with a status of gRPC. How often.
 fn call(status: &str, in_head: bool) -> usize {
-    let mut stage = Stage::new(&http2(to_http2(watching(4))));
+    let mut stage = stage(&http2(to_http2(watching(4))));
     let mut bad = 0;
     for _ in 0..100 {
         let mut browser = Browser::new(&mut stage);
