@@ -1,14 +1,8 @@
-//! What is known of a client from its connection; made once per connection.
+//! What is known of a client from its connection alone; made once per connection.
 
-use std::{
-    cell::RefCell,
-    net::{IpAddr, SocketAddr},
-};
+use std::net::{IpAddr, SocketAddr};
 
-use crate::{host::is_host, text::Text};
-
-/// A longer one is no host, and not given back.
-pub(crate) const HOST_BYTES_MAX: usize = 264;
+use crate::text::Text;
 
 #[derive(Clone, Debug)]
 pub struct ClientFacts {
@@ -16,8 +10,6 @@ pub struct ClientFacts {
     pub(crate) address: Text<39>,
     pub(crate) listener: SocketAddr,
     pub(crate) tls: bool,
-    /// That its request was for, where servers are asked for another one; or nothing.
-    pub(crate) asked_host: RefCell<Box<[u8]>>,
 }
 
 impl ClientFacts {
@@ -26,14 +18,7 @@ impl ClientFacts {
             IpAddr::V4(ip) => Text::dotted(ip),
             IpAddr::V6(ip) => Text::of(format_args!("{ip}")),
         };
-        Self { address, listener, tls, asked_host: RefCell::default() }
-    }
-
-    /// Keeps the host of a request, which [`HttpProfile::host_to_servers`](crate::HttpProfile::host_to_servers) replaces.
-    #[cold]
-    pub fn keep_asked_host(&self, host: &[u8]) {
-        *self.asked_host.borrow_mut() =
-            if host.len() <= HOST_BYTES_MAX && is_host(host) { host.into() } else { Box::default() };
+        Self { address, listener, tls }
     }
 
     /// Whether the client speaks TLS.

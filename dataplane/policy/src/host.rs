@@ -9,6 +9,9 @@ pub(crate) fn to_servers(settings: &HttpSettings) -> Result<Box<[u8]>, Error> {
     if is_host(host) { Ok(host.into()) } else { Err(Error::HostToServers) }
 }
 
+/// A longer one is no host, and does not come back.
+pub(crate) const HOST_BYTES_MAX: usize = 264;
+
 /// Whether a text has only characters of a host and its port.
 pub fn is_host(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte))
@@ -22,8 +25,10 @@ pub(crate) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    pub fn of(of_servers: &'a [u8], of_client: &'a [u8]) -> Self {
-        Self { of_servers, of_client }
+    /// `None`: nothing comes back as that of the client.
+    pub fn of(of_servers: &'a [u8], of_client: &'a [u8]) -> Option<Self> {
+        let is_known = |host: &[u8]| (1..=HOST_BYTES_MAX).contains(&host.len()) && is_host(host);
+        (is_known(of_servers) && is_known(of_client)).then_some(Self { of_servers, of_client })
     }
 
     /// Whether a URL with this host, and this port with its colon, leads to the servers. Another port is another service.

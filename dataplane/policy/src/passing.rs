@@ -2,7 +2,7 @@
 
 use weir_wire::head::{Name, NameSet};
 
-use crate::{ClientFacts, client::HOST_BYTES_MAX, forwarded::Forwarded, settings::HttpSettings};
+use crate::{ClientFacts, forwarded::Forwarded, host::HOST_BYTES_MAX, settings::HttpSettings};
 
 /// What a Set-Cookie or a Location gains at most, beside a host.
 const ADDED_BYTES_MAX: usize = 20;

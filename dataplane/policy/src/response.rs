@@ -23,10 +23,24 @@ pub struct Reply<'a> {
 
 impl HttpProfile {
     /// Writes the response for the client. A 1xx head is passed on as it is.
+    #[inline]
     pub fn write_response(
         &self,
         head: &ResponseHead<'_>,
         client: &ClientFacts,
+        reply: Reply<'_>,
+        out: &mut impl HeadSink,
+    ) {
+        self.write_response_for(head, client, b"", reply, out);
+    }
+
+    /// The same for a client that has asked for a host, where [servers](Self::host_to_servers) are asked for another one.
+    #[inline]
+    pub fn write_response_for(
+        &self,
+        head: &ResponseHead<'_>,
+        client: &ClientFacts,
+        asked: &[u8],
         reply: Reply<'_>,
         out: &mut impl HeadSink,
     ) {
@@ -38,7 +52,7 @@ impl HttpProfile {
         // Without content it may not say how long that is (RFC 9110 §8.6).
         let dropped = if head.status == 204 { rewritten | LENGTH } else { rewritten };
         out.kept(&head.fields, dropped);
-        self.write_added(head, client, reply, rewritten, out);
+        self.write_added(head, (client, asked), reply, rewritten, out);
     }
 
     /// Writes the answer of a server that switches to WebSocket. A client that asked on a stream gets a 200, and no
@@ -59,20 +73,20 @@ impl HttpProfile {
         let dropped = rewritten | LENGTH;
         let answers_key = |field: Field<'_>| field.name_text.eq_ignore_ascii_case(websocket::ACCEPT);
         out.kept_if(&head.fields, |field| !(dropped.has(field.name) || on_stream && answers_key(field)));
-        self.write_added(head, client, reply, rewritten, out);
+        self.write_added(head, (client, b""), reply, rewritten, out);
     }
 
     #[inline(always)]
     fn write_added(
         &self,
         head: &ResponseHead<'_>,
-        client: &ClientFacts,
+        (client, asked): (&ClientFacts, &[u8]),
         reply: Reply<'_>,
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            self.write_rewritten(head, client, rewritten, out);
+            self.write_rewritten(head, (client, asked), rewritten, out);
         }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
@@ -105,14 +119,12 @@ impl HttpProfile {
     fn write_rewritten(
         &self,
         head: &ResponseHead<'_>,
-        client: &ClientFacts,
+        (client, asked): (&ClientFacts, &[u8]),
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         let flags: CookieFlags = self.cookies.for_client(client);
-        let asked = client.asked_host.borrow();
-        let translates = !self.host_to_servers.is_empty() && !asked.is_empty();
-        let hosts = translates.then(|| Hosts::of(&self.host_to_servers, &asked));
+        let hosts = Hosts::of(&self.host_to_servers, asked);
         let https_port = self.rewrites_location(client).then(|| self.https_port_suffix.bytes());
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {

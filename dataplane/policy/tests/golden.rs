@@ -133,10 +133,11 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     };
     let head = response.head;
     let outgoing = Outgoing::of(&response, given.client_version, given.keep_alive);
-    client.keep_asked_host(given.host.as_bytes());
     let reply = Reply { cookie: b"", date: given.date.as_bytes() };
     let bytes_max = profile.response_bytes_max(&head, reply);
-    let passed = written(bytes_max, outgoing.hop, |out| profile.write_response(&head, &client, reply, out));
+    let passed = written(bytes_max, outgoing.hop, |out| {
+        profile.write_response_for(&head, &client, given.host.as_bytes(), reply, out)
+    });
     let then = match (outgoing.body, outgoing.keep_alive) {
         (OutgoingBody::AsReceived, true) => "goes on",
         (OutgoingBody::AsReceived, false) => "closes",

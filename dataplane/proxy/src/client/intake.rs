@@ -323,7 +323,7 @@ impl Received<'_> {
                 pool.tls.as_ref().and_then(|tls| tls.asked_name(host_for_servers(http, head, edits))).map(Box::new);
         }
         if http.host_to_servers().is_some() {
-            facts.keep_asked_host(head.host.unwrap_or_default());
+            exchange.keep_host(head.host.unwrap_or_default());
         }
         if edits.is_some_and(|edits| edits.target().is_some()) {
             exchange.keep_target(head.path);

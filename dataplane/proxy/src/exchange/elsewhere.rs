@@ -72,6 +72,17 @@ impl Exchange {
         self.aside().asked_target = Some(asked.into());
     }
 
+    /// Keeps the host that the client asked for. Servers are asked for another.
+    #[cold]
+    pub fn keep_host(&mut self, asked: &[u8]) {
+        self.aside().asked_host = asked.into();
+    }
+
+    /// The host that its client asked for, if servers are asked for another; or nothing.
+    pub fn asked_host(&self) -> &[u8] {
+        self.aside.as_ref().map_or(b"", |aside| &aside.asked_host)
+    }
+
     /// Path and query that its client asked for, while it was sent to no server.
     pub fn target(&self) -> Option<Vec<u8>> {
         if let Some(asked) = self.aside.as_ref().and_then(|aside| aside.asked_target.as_ref()) {

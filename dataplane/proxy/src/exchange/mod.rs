@@ -120,6 +120,8 @@ struct Aside {
     elsewhere: Elsewhere,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
+    /// The host that the client asked for, if the profile has another one for servers; or nothing.
+    asked_host: Box<[u8]>,
     scripted: Scripted,
 }
 
@@ -343,9 +345,12 @@ impl Exchange {
     /// Whether more becomes of the response than the profile says.
     #[inline]
     pub fn treats_response(&self) -> bool {
-        self.aside
-            .as_ref()
-            .is_some_and(|aside| aside.awaited.is_some() || aside.compressing.is_some() || aside.caching.is_some())
+        self.aside.as_ref().is_some_and(|aside| {
+            aside.awaited.is_some()
+                || aside.compressing.is_some()
+                || aside.caching.is_some()
+                || !aside.asked_host.is_empty()
+        })
     }
 
     /// A response of which something is made.

@@ -578,17 +578,18 @@ impl<'p> Context<'p> {
             _ => Edits::default(),
         };
         edits.append(by_rules);
+        let asked = exchange.asked_host();
         let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
         let added_bytes = coding::HEAD_BYTES_ADDED + added[0].len() + added[1].len();
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + added_bytes;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
             None => {
-                edits.write_response(out, |out| http.write_response(head, facts, reply, out));
+                edits.write_response(out, |out| http.write_response_for(head, facts, asked, reply, out));
                 added.into_iter().for_each(|line| out.line(line));
             }
             Some(treatment) => {
                 let mut coded = Coded::new(out, treatment.form());
-                edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
+                edits.write_response(&mut coded, |out| http.write_response_for(head, facts, asked, reply, out));
                 added.into_iter().for_each(|line| coded.line(line));
                 coded.end();
             }
