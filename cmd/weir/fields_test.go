@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
 )
 
 func TestPathsBuildTheObjectTheyName(t *testing.T) {
@@ -33,6 +35,28 @@ func TestRefusesPathsThatNameNothing(t *testing.T) {
 		object := client.Object{"name": "web"}
 		if err := setField(object, path, "1"); err == nil {
 			t.Errorf("path %q was taken: %v", path, object)
+		}
+	}
+}
+
+func TestFileWithObjectsOfSeveralKindsGivesThatOfTheKind(t *testing.T) {
+	kind, _ := schema.Lookup("httppolicyset")
+	rules := map[string]any{"name": "keys"}
+	for text, want := range map[string]string{
+		`{"name": "keys"}`:                    "",
+		`{"httppolicyset": {"name": "keys"}}`: "",
+		`{"applicationprofile": {"name": "api"}, "httppolicyset": {"name": "keys"}}`: "",
+		`{"applicationprofile": {"name": "api"}}`:                                    "has an object of applicationprofile, and none of httppolicyset",
+		`{"applicationprofile": {}, "pool": {}}`:                                     "has an object of applicationprofile and pool, and none of httppolicyset",
+	} {
+		var file client.Object
+		if err := json.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ofKind(kind, file)
+		if want != "" && (err == nil || err.Error() != want) || want == "" &&
+			!reflect.DeepEqual(map[string]any(got), rules) {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -129,6 +130,11 @@ func composeObject(kind *schema.Kind, file string, args []string) (client.Object
 		if err := readObject(file, &object); err != nil {
 			return nil, err
 		}
+		inner, err := ofKind(kind, object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		object = inner
 	}
 	if len(args) > 0 && !strings.Contains(args[0], "=") {
 		object["name"] = args[0]
@@ -191,6 +197,29 @@ func readObject(file string, object *client.Object) error {
 		return fmt.Errorf("%s is not a JSON object: %w", file, err)
 	}
 	return nil
+}
+
+// ofKind returns the object of a kind from a file, which may have objects of several kinds, each behind the name of its
+// kind, as the documentation prints them. A field that no object has would be dropped, and the object be empty.
+func ofKind(kind *schema.Kind, file client.Object) (client.Object, error) {
+	var others []string
+	for name, value := range file {
+		inner, isObject := value.(map[string]any)
+		if !isObject || slices.Contains(kind.Fields(), name) {
+			continue
+		}
+		if name == kind.Name {
+			return inner, nil
+		}
+		if _, isKind := schema.Lookup(name); isKind {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		return nil, fmt.Errorf("has an object of %s, and none of %s", strings.Join(others, " and "), kind.Name)
+	}
+	return file, nil
 }
 
 // completeFields completes the FIELD of FIELD=VALUE.

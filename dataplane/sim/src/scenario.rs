@@ -150,6 +150,10 @@ impl Scenario {
             // Where memory is short, little of a body is kept, so that its request cannot follow when a server leaves.
             servers.iter_mut().for_each(|server| server.temper.stays = true);
         }
+        if calm && !crowd.is_empty() {
+            // Each chunk that waits for its client counts. So does a client of many small ones, where memory is short.
+            servers.iter_mut().for_each(|server| server.temper.chunk_bytes_min = 500);
+        }
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let mut streams: Vec<_> = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
@@ -359,6 +363,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
             think_time_us,
             refuse_percent: 0,
             stays: false,
+            chunk_bytes_min: 1,
             busy_percent: 0,
         };
     }
@@ -369,6 +374,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
         fault_percent,
         refuse_percent: fault_percent / 2,
         stays: false,
+        chunk_bytes_min: 1,
         busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),

@@ -106,6 +106,8 @@ pub struct Temper {
     pub requests_max: u64,
     pub idle_time: Duration,
     pub think_time_us: u64,
+    /// Its chunks are no smaller.
+    pub chunk_bytes_min: u64,
 }
 
 /// Up to this length, a response and the bytes after it arrive together on a connection that is not shredded.
@@ -247,7 +249,8 @@ impl Server {
         }
         let hangs = request.head.word(1).ends_with("hang");
         let last = self.requests >= self.temper.requests_max;
-        let (head, body, closes) = response(&request.head, request.id, last, desk.rng.between(1, 4000) as usize);
+        let chunk_bytes = desk.rng.between(1, 4000).max(self.temper.chunk_bytes_min);
+        let (head, body, closes) = response(&request.head, request.id, last, chunk_bytes as usize);
         let think = Duration::from_micros(desk.rng.between(0, self.temper.think_time_us));
         if let Some(fault) = fault {
             desk.tell(&self.name, format_args!("has a fault: {fault:?}"));
