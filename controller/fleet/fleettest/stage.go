@@ -177,19 +177,19 @@ func (s *Stage) Sampled(engine string, open uint64) {
 
 // Suspected has an engine report that a server is suspect to some of its two workers.
 func (s *Stage) Suspected(engine, server string, workers uint32) {
-	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true,
-			SuspectingWorkers: workers}},
-	}}})
+	s.told(engine, &dataplanev1.ServerCounters{ServerId: server, SuspectingWorkers: workers})
 }
 
 // Ejected has an engine report that some of its two workers have ejected a server.
 func (s *Stage) Ejected(engine, server string, workers uint32) {
+	s.told(engine, &dataplanev1.ServerCounters{ServerId: server, SuspectingWorkers: workers, EjectingWorkers: workers})
+}
+
+// told has an engine with two workers report on a server of the pool that its monitors find up.
+func (s *Stage) told(engine string, server *dataplanev1.ServerCounters) {
+	server.PoolUuid, server.Up = "pool-1", true
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-		Workers: 2, UnixMs: uint64(Clock.UnixMilli()),
-		Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: server, Up: true,
-			SuspectingWorkers: workers, EjectingWorkers: workers}},
+		Workers: 2, UnixMs: uint64(Clock.UnixMilli()), Servers: []*dataplanev1.ServerCounters{server},
 	}}})
 }
 

@@ -1,39 +1,17 @@
 //! What holds of servers whose answers are errors: they get less, then nothing for a while, and come back with a probe.
 #![allow(clippy::unwrap_used)]
 
+mod pools;
+
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec, Standing, Ties};
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, Standing};
+
+use pools::{ALGORITHMS, equal};
 
 const SECOND: u64 = 1_000_000_000;
 /// A process may be old.
 const BEGIN: u64 = 3600 * SECOND;
 const SERVERS_MAX: usize = 8;
-const ALGORITHMS: [Algorithm; 7] = [
-    Algorithm::RoundRobin,
-    Algorithm::LeastConnections,
-    Algorithm::ConsistentHash,
-    Algorithm::Random,
-    Algorithm::FastestResponse,
-    Algorithm::LeastLoad,
-    Algorithm::FewestServers,
-];
-
-fn pool(algorithm: Algorithm, servers: u32) -> PoolSpec {
-    let server = |id: u32| {
-        let key = HashKey::of(format!("10.0.0.{id}:80").as_bytes());
-        ServerSpec { id, key, ratio: 1, enabled: true, max_connections: 0 }
-    };
-    PoolSpec {
-        algorithm,
-        servers: (0..servers).map(server).collect(),
-        monitored: false,
-        watches: true,
-        offset: 0,
-        ramp_ns: 0,
-        slow_ns: 0,
-        ties: Ties::default(),
-    }
-}
 
 /// One request after the other, each answered at once; how many each of the servers got.
 fn serve(balancer: &mut Balancer, now_ns: u64, count: u64, is_error: impl Fn(u32) -> bool) -> Vec<u64> {
@@ -53,7 +31,7 @@ fn server_whose_answers_are_errors_gets_one_request_each_pause_until_one_is_answ
     // Those that compare two servers do not take the worse one so often that it is ejected.
     let compares = |algorithm: &Algorithm| matches!(algorithm, Algorithm::FastestResponse | Algorithm::LeastLoad);
     for algorithm in ALGORITHMS.into_iter().filter(|algorithm| !compares(algorithm)) {
-        let mut balancer = Balancer::new(&pool(algorithm, 4));
+        let mut balancer = Balancer::new(&equal(algorithm, 4));
         let first = serve(&mut balancer, 0, 1_000, |id| id == 0)[0];
         assert!((7..60).contains(&first), "{algorithm:?}: {first} requests before it was ejected");
         assert_eq!((balancer.standing(0), balancer.ejected(0).collect::<Vec<_>>()), (Standing::Ejected, vec![0]));
@@ -70,7 +48,7 @@ fn server_whose_answers_are_errors_gets_one_request_each_pause_until_one_is_answ
 fn share_falls_with_the_errors_and_comes_back_with_good_answers() {
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random] {
         // Of two servers none is ejected.
-        let mut balancer = Balancer::new(&pool(algorithm, 2));
+        let mut balancer = Balancer::new(&equal(algorithm, 2));
         serve(&mut balancer, 0, 200, |id| id == 0);
         assert_eq!((balancer.share(0), balancer.standing(0)), (10, Standing::Eligible));
         let got = serve(&mut balancer, 0, 1_100, |id| id == 0);
@@ -85,7 +63,7 @@ fn share_falls_with_the_errors_and_comes_back_with_good_answers() {
 #[test]
 fn errors_fade_where_the_server_gets_no_requests_that_could_be_answered_well() {
     for algorithm in ALGORITHMS {
-        let mut balancer = Balancer::new(&pool(algorithm, 4));
+        let mut balancer = Balancer::new(&equal(algorithm, 4));
         (0..5).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
         assert_eq!(balancer.share(0), 40);
         let shares = [10, 30, 60, 120, 200].map(|seconds| {
@@ -101,7 +79,7 @@ fn errors_fade_where_the_server_gets_no_requests_that_could_be_answered_well() {
 fn what_all_servers_do_ejects_none() {
     // The last algorithm asks one server only, as long as that one is not full.
     for algorithm in &ALGORITHMS[..6] {
-        let mut balancer = Balancer::new(&pool(*algorithm, 8));
+        let mut balancer = Balancer::new(&equal(*algorithm, 8));
         serve(&mut balancer, 0, 5_000, |_| true);
         assert_eq!(balancer.ejected(0).count(), 0, "{algorithm:?}");
     }
@@ -109,7 +87,7 @@ fn what_all_servers_do_ejects_none() {
 
 #[test]
 fn answers_that_are_older_than_the_probe_decide_nothing() {
-    let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 4));
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 4));
     (0..20).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
     assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 23, "the probe was answered");
     (0..20).for_each(|_| balancer.judged(0, true, BEGIN + 31 * SECOND, BEGIN + 31 * SECOND));
@@ -122,10 +100,10 @@ fn answers_that_are_older_than_the_probe_decide_nothing() {
 
 #[test]
 fn pool_that_does_not_watch_and_server_that_monitors_call_up_again_are_not_judged() {
-    let mut balancer = Balancer::new(&PoolSpec { watches: false, ..pool(Algorithm::RoundRobin, 4) });
+    let mut balancer = Balancer::new(&PoolSpec { watches: false, ..equal(Algorithm::RoundRobin, 4) });
     serve(&mut balancer, 0, 1_000, |id| id == 0);
     assert_eq!((balancer.standing(0), balancer.share(0)), (Standing::Eligible, 100));
-    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, 4) });
+    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(Algorithm::RoundRobin, 4) });
     (0..4).for_each(|id| balancer.set_up(id, true));
     serve(&mut balancer, 0, 1_000, |id| id == 0);
     assert_eq!(balancer.standing(0), Standing::Ejected);
@@ -135,7 +113,7 @@ fn pool_that_does_not_watch_and_server_that_monitors_call_up_again_are_not_judge
 
 #[test]
 fn ejected_servers_come_back_where_monitors_leave_no_others() {
-    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, 5) });
+    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(Algorithm::RoundRobin, 5) });
     (0..5).for_each(|id| balancer.set_up(id, true));
     serve(&mut balancer, 0, 1_000, |id| id < 2);
     assert_eq!(balancer.ejected(BEGIN).count(), 2);
@@ -167,7 +145,7 @@ proptest! {
         bad in 0..4u32,
         steps in prop::collection::vec(step(6), 1..400),
     ) {
-        let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(algorithm, 6) });
+        let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(algorithm, 6) });
         (0..6).for_each(|id| balancer.set_up(id, true));
         let mut now = BEGIN;
         for (number, step) in steps.into_iter().enumerate() {

@@ -1,28 +1,14 @@
 //! What holds of every pool, whatever its servers, their state and the order of events.
 #![allow(clippy::unwrap_used)]
 
+mod pools;
+
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, Bound, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Standing, Ties, WhenDown};
+use weir_balance::{Algorithm, Balancer, Bound, HashKey, PoolSpec, SERVERS_MAX, Standing, Ties, WhenDown};
 
-fn server(id: u32, ratio: u32) -> ServerSpec {
-    ServerSpec { id, key: HashKey::of(format!("10.0.0.{id}:80").as_bytes()), ratio, enabled: true, max_connections: 0 }
-}
-
-fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
-    let servers = ratios.iter().enumerate().map(|(id, ratio)| server(id as u32, *ratio)).collect();
-    PoolSpec {
-        algorithm,
-        servers,
-        monitored: false,
-        watches: true,
-        offset: 0,
-        ramp_ns: 0,
-        slow_ns: 0,
-        ties: Ties::default(),
-    }
-}
+use pools::{ALGORITHMS, pool, server};
 
 fn key(number: u32) -> HashKey {
     HashKey::of(format!("/item/{number}").as_bytes())
@@ -42,16 +28,6 @@ fn shares(balancer: &mut Balancer, count: u32) -> BTreeMap<usize, u32> {
 fn ratios() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1..=20u32, 1..12)
 }
-
-const ALGORITHMS: [Algorithm; 7] = [
-    Algorithm::RoundRobin,
-    Algorithm::LeastConnections,
-    Algorithm::ConsistentHash,
-    Algorithm::Random,
-    Algorithm::FastestResponse,
-    Algorithm::LeastLoad,
-    Algorithm::FewestServers,
-];
 
 proptest! {
     #[test]

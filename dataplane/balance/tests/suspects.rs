@@ -2,28 +2,15 @@
 //! same where the others are too few.
 #![allow(clippy::unwrap_used)]
 
+mod pools;
+
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, PoolSpec, ServerSpec, Ties};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, PoolSpec};
+
+use pools::equal;
 
 const SECOND: u64 = 1_000_000_000;
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::ConsistentHash];
-
-fn pool(algorithm: Algorithm, servers: u32) -> PoolSpec {
-    let server = |id: u32| {
-        let key = HashKey::of(format!("10.0.0.{id}:80").as_bytes());
-        ServerSpec { id, key, ratio: 1, enabled: true, max_connections: 0 }
-    };
-    PoolSpec {
-        algorithm,
-        servers: (0..servers).map(server).collect(),
-        monitored: false,
-        watches: true,
-        offset: 0,
-        ramp_ns: 0,
-        slow_ns: 0,
-        ties: Ties::default(),
-    }
-}
 
 fn key(number: u64) -> HashKey {
     HashKey::of(&number.to_be_bytes())
@@ -42,7 +29,7 @@ fn picks(balancer: &mut Balancer, now_ns: u64, count: u64) -> Vec<u32> {
 #[test]
 fn silent_server_gets_one_request_each_pause_until_one_is_answered() {
     for algorithm in ALGORITHMS {
-        let mut balancer = Balancer::new(&pool(algorithm, 2));
+        let mut balancer = Balancer::new(&equal(algorithm, 2));
         assert!(balancer.failed(0, Failure::Silent, 0, SECOND));
         assert!(!balancer.failed(0, Failure::Silent, 0, SECOND), "it is suspect already");
         let to_it = |balancer: &mut Balancer, now| picks(balancer, now, 100).iter().filter(|to| **to == 0).count();
@@ -57,7 +44,7 @@ fn silent_server_gets_one_request_each_pause_until_one_is_answered() {
 
 #[test]
 fn pool_that_does_not_watch_passes_nobody_over() {
-    let mut balancer = Balancer::new(&PoolSpec { watches: false, ..pool(Algorithm::RoundRobin, 2) });
+    let mut balancer = Balancer::new(&PoolSpec { watches: false, ..equal(Algorithm::RoundRobin, 2) });
     assert!(!balancer.failed(0, Failure::Silent, 0, 0));
     assert_eq!(picks(&mut balancer, 0, 4), [0, 1, 0, 1]);
     assert_eq!(balancer.suspect(0).count(), 0);
@@ -65,15 +52,15 @@ fn pool_that_does_not_watch_passes_nobody_over() {
 
 #[test]
 fn pool_that_watches_no_more_forgets() {
-    let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 2));
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 2));
     balancer.failed(0, Failure::Silent, 0, 0);
-    balancer.reconcile(&PoolSpec { watches: false, ..pool(Algorithm::RoundRobin, 2) });
+    balancer.reconcile(&PoolSpec { watches: false, ..equal(Algorithm::RoundRobin, 2) });
     assert!(picks(&mut balancer, 0, 4).contains(&0));
 }
 
 #[test]
 fn suspicion_outlives_a_change_of_the_pool_and_not_a_monitors_word() {
-    let spec = PoolSpec { monitored: true, ..pool(Algorithm::RoundRobin, 3) };
+    let spec = PoolSpec { monitored: true, ..equal(Algorithm::RoundRobin, 3) };
     let mut balancer = Balancer::new(&spec);
     (0..3).for_each(|id| balancer.set_up(id, true));
     balancer.failed(1, Failure::Silent, 0, 0);
@@ -87,7 +74,7 @@ fn suspicion_outlives_a_change_of_the_pool_and_not_a_monitors_word() {
 
 #[test]
 fn suspicion_that_no_request_has_tested_for_half_a_minute_is_not_told() {
-    let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 2));
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 2));
     balancer.failed(0, Failure::Silent, 0, 0);
     let told = [0, 31 * SECOND - 1, 31 * SECOND].map(|now| balancer.suspect(now).count());
     assert_eq!(told, [1, 1, 0]);
@@ -95,7 +82,7 @@ fn suspicion_that_no_request_has_tested_for_half_a_minute_is_not_told() {
 
 #[test]
 fn cookie_leads_to_a_suspect_server_for_a_trial_only() {
-    let mut balancer = Balancer::new(&pool(Algorithm::RoundRobin, 2));
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 2));
     balancer.failed(0, Failure::Silent, 0, 0);
     let taken = [0, SECOND, SECOND].map(|now| balancer.take(now, 0));
     assert_eq!(taken, [Bound::Another, Bound::Server(0), Bound::Another]);
@@ -103,7 +90,7 @@ fn cookie_leads_to_a_suspect_server_for_a_trial_only() {
 
 #[test]
 fn trial_that_cannot_be_made_is_made_later() {
-    let mut spec = pool(Algorithm::RoundRobin, 2);
+    let mut spec = equal(Algorithm::RoundRobin, 2);
     spec.servers[0].max_connections = 1;
     let mut balancer = Balancer::new(&spec);
     assert_eq!(balancer.take(0, 0), Bound::Server(0));
@@ -117,7 +104,7 @@ fn trial_that_cannot_be_made_is_made_later() {
 fn workers_begin_with_different_servers() {
     for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
         let firsts = (0..6).map(|offset| {
-            let mut balancer = Balancer::new(&PoolSpec { offset, ..pool(algorithm, 3) });
+            let mut balancer = Balancer::new(&PoolSpec { offset, ..equal(algorithm, 3) });
             picks(&mut balancer, 0, 3)
         });
         let firsts: Vec<_> = firsts.collect();
@@ -155,7 +142,7 @@ proptest! {
         steps in steps(),
         algorithm in prop::sample::select(&ALGORITHMS[..]),
     ) {
-        let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..pool(algorithm, servers) });
+        let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(algorithm, servers) });
         let mut up = vec![false; servers as usize];
         let mut now = 0;
         for step in steps {
@@ -197,7 +184,7 @@ proptest! {
     /// Of many requests at one moment a suspect server gets one at most, where the others suffice.
     #[test]
     fn trial_is_one_request(servers in 2..12u32, algorithm in prop::sample::select(&ALGORITHMS[..]), waits in 0..100 * SECOND) {
-        let mut balancer = Balancer::new(&pool(algorithm, servers));
+        let mut balancer = Balancer::new(&equal(algorithm, servers));
         let suspects = servers / 2;
         for id in 0..suspects {
             balancer.failed(id, Failure::Silent, 0, 0);

@@ -27,8 +27,8 @@ pub(crate) struct Hosts<'a> {
 impl<'a> Hosts<'a> {
     /// `None`: nothing comes back as that of the client.
     pub fn of(of_servers: &'a [u8], of_client: &'a [u8]) -> Option<Self> {
-        let is_known = |host: &[u8]| (1..=HOST_BYTES_MAX).contains(&host.len()) && is_host(host);
-        (is_known(of_servers) && is_known(of_client)).then_some(Self { of_servers, of_client })
+        let is_known = (1..=HOST_BYTES_MAX).contains(&of_client.len()) && is_host(of_client);
+        (is_known && !of_servers.is_empty()).then_some(Self { of_servers, of_client })
     }
 
     /// Whether a URL with this host, and this port with its colon, leads to the servers. Another port is another service.

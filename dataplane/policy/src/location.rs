@@ -32,9 +32,7 @@ impl Rewrite<'_> {
         };
         out.field(field.name_text, [scheme, b"//", url.user, host, port, url.rest]);
     }
-}
 
-impl Rewrite<'_> {
     fn is_of_client(&self, scheme: &[u8]) -> bool {
         let of_client = if self.tls { &b"https:"[..] } else { b"http:" };
         scheme.is_empty() || scheme.eq_ignore_ascii_case(of_client)

@@ -33,10 +33,10 @@ impl Rewritten {
         // One policy for the host, the operator's: more than one field must not be sent (RFC 6797 §7.1).
         const HSTS: NameSet = NameSet::of(&[Name::StrictTransportSecurity]);
         let when = |is_so: bool, names: NameSet| if is_so { names } else { NameSet::default() };
-        let for_all = when(!settings.host_to_servers.is_empty(), COOKIES | LOCATION);
-        let host_bytes_max = if settings.host_to_servers.is_empty() { 0 } else { HOST_BYTES_MAX };
+        let translates = !settings.host_to_servers.is_empty();
+        let for_all = when(translates, COOKIES | LOCATION);
         Self {
-            added_bytes_max: ADDED_BYTES_MAX + host_bytes_max,
+            added_bytes_max: ADDED_BYTES_MAX + if translates { HOST_BYTES_MAX } else { 0 },
             plain: for_all | when(settings.httponly_cookies, COOKIES),
             over_tls: for_all
                 | when(settings.httponly_cookies || settings.secure_cookies, COOKIES)

@@ -125,10 +125,14 @@ impl Balancer {
     #[inline(never)]
     pub(super) fn begin_trial(&mut self, position: usize, now_ns: u64) {
         let health = &mut self.servers[position].health;
-        match self.needs_all {
+        if self.needs_all {
             // It is used as the others are, but its ejection has to end.
-            true => health.errors.probed(now_ns),
-            false => health.tried(now_ns),
+            if health.errors.probe_at_ns().is_none_or(|at| at > now_ns) {
+                return;
+            }
+            health.errors.probed(now_ns);
+        } else {
+            health.tried(now_ns);
         }
         self.next_trial_ns = self.earliest_trial_ns();
     }

@@ -67,15 +67,6 @@ impl Proxy {
         }
     }
 
-    /// A server has said that a stored response is still good.
-    #[cold]
-    pub(super) fn judge_heard<I: Io>(&mut self, io: &I, id: ExchangeId, at: Option<Place>) {
-        if let (Some(at), Some(exchange)) = (at, self.exchanges.peek(id)) {
-            let waited = exchange.stamps.waited(io.now());
-            self.core.pools.judge(at, false, waited, io.now());
-        }
-    }
-
     /// An exchange has failed, so long after the server had it.
     pub(super) fn judge_failure<I: Io>(&mut self, io: &I, conn: Conn, error: Error, waited: u64) {
         if error.blames_server()

@@ -212,7 +212,16 @@ impl Proxy {
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
         server.retry_timeout_ms = exchange.retry_timeout_ms();
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
-        let head = if server.pool.has_hosts { with_own_host(core, exchange.form, server, head) } else { head };
+        let head = match server.pool.has_hosts {
+            true => match with_own_host(core, exchange.form, server, head) {
+                Ok(head) => head,
+                Err(error) => {
+                    self.fail_exchange(io, id, error);
+                    return;
+                }
+            },
+            false => head,
+        };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {
                 self.fail_exchange(io, id, error);
@@ -309,13 +318,12 @@ impl Proxy {
 /// A request with the Host that its server wants.
 #[cold]
 #[inline(never)]
-fn with_own_host(core: &mut Core, form: Form, server: &Server, head: Buf) -> Buf {
+fn with_own_host(core: &mut Core, form: Form, server: &Server, head: Buf) -> Result<Buf, Error> {
     let pool = &server.pool;
     let found = pool.servers.iter().find(|found| found.id == server.place.server);
-    let Some(host) = found.and_then(|found| found.host.as_deref()) else { return head };
+    let Some(host) = found.and_then(|found| found.host.as_deref()) else { return Ok(head) };
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
-    // What Weir has written can be read.
-    head::with_host(&head, form, (scheme, host), &mut core.fields).unwrap_or(head)
+    head::with_host(&head, form, (scheme, host), &mut core.fields)
 }
 
 /// Sends the head of a request that may go on a stream.

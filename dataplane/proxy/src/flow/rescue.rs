@@ -324,6 +324,7 @@ impl Proxy {
             Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
         };
         let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
+        let is_judged = exchange.is_judged;
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
         }
@@ -333,7 +334,9 @@ impl Proxy {
             {
                 self.core.pools.timed(server.place, waited, io.now());
             }
-            self.judge_failure(io, server_conn, error, waited);
+            if !is_judged {
+                self.judge_failure(io, server_conn, error, waited);
+            }
             self.blame(io, server_conn, error);
             self.close_server(io, server_conn, Close::Abort);
         }

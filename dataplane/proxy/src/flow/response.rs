@@ -145,10 +145,13 @@ impl Proxy {
     /// The client gets another response than the one that came.
     #[cold]
     pub(crate) fn withheld<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let at = self.parties(id).ok().map(|parties| parties.server.place);
-        match self.hear_of_stored(io, id) {
-            true => self.judge_heard(io, id, at),
-            false => self.reselect(io, id),
+        // The exchange may be over when the client has heard.
+        let now = io.now();
+        let asked = self.parties(id).ok().map(|parties| (parties.server.place, parties.exchange.stamps.waited(now)));
+        match (self.hear_of_stored(io, id), asked) {
+            (true, Some((at, waited))) => self.core.pools.judge(at, false, waited, now),
+            (true, None) => {}
+            (false, _) => self.reselect(io, id),
         }
     }
 
