@@ -205,7 +205,7 @@ func (r *reader) allAdvertisements() {
 func (r *reader) isAboutFresh(known *Advertisement) bool {
 	isFresh := func(pool *Pool) bool { return r.fresh[pool.UUID] }
 	return r.fresh[known.Service] || r.fresh[r.service(known.Service).GetPoolGroupUuid()] ||
-		slices.ContainsFunc(known.Pools, isFresh)
+		slices.ContainsFunc(known.Pools, isFresh) || slices.ContainsFunc(known.Counted, isFresh)
 }
 
 func (r *reader) find(object Object, field, format string, arguments ...any) {
@@ -290,8 +290,12 @@ func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
 		PeerLabels: wire.GetPeerLabels(), LocalPreference: wire.GetLocalPreference(),
 		ASPathPrepend: wire.GetAsPathPrepend(),
 		WhileDown:     wire.GetWhileDown(),
+		MinPoolsUp:    int(wire.GetMinPoolsUp()),
 	}
 	read.Pools = r.poolsOf(service)
+	for _, uuid := range wire.GetCountedPoolUuids() {
+		read.Counted = append(read.Counted, r.poolOf(uuid))
+	}
 	for i, route := range wire.GetRoutes() {
 		address := r.address(route.GetAddress(), object, fmt.Sprintf("vip[%d]", i))
 		read.VIPs = append(read.VIPs, VIP{Address: address, Communities: route.GetCommunities()})
@@ -308,11 +312,7 @@ func (r *reader) poolsOf(service *dataplanev1.VirtualService) (pools []*Pool) {
 		if uuid == "" || slices.ContainsFunc(pools, func(pool *Pool) bool { return pool.UUID == uuid }) {
 			return
 		}
-		pool := r.part(uuid).pool
-		if pool == nil {
-			pool = &Pool{UUID: uuid, MinServers: 1}
-		}
-		pools = append(pools, pool)
+		pools = append(pools, r.poolOf(uuid))
 	}
 	add(service.GetPoolUuid())
 	if uuid := service.GetPoolGroupUuid(); uuid != "" {
@@ -327,6 +327,14 @@ func (r *reader) poolsOf(service *dataplanev1.VirtualService) (pools []*Pool) {
 		add(pool.Backup)
 	}
 	return pools
+}
+
+// poolOf is a pool of the Plan; one without servers if there is none such.
+func (r *reader) poolOf(uuid string) *Pool {
+	if pool := r.part(uuid).pool; pool != nil {
+		return pool
+	}
+	return &Pool{UUID: uuid, MinServers: 1}
 }
 
 // group is a group of pools of the Plan; nil: there is none such.

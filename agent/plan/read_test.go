@@ -147,6 +147,15 @@ func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
 	expect(t, plan.VIPs(), []netip.Addr{address("192.0.2.1")})
 }
 
+func TestReadsWhichPoolsOfAVirtualServiceMustBeUp(t *testing.T) {
+	said := advertisementResource(func(a *enginev1.Advertisement) {
+		a.MinPoolsUp, a.CountedPoolUuids = 2, []string{"pool-1", "pool-elsewhere"}
+	})
+	plan := read(t, poolResource(), serviceResource(nil), said)
+	expect(t, plan.Advertisements[0].MinPoolsUp, 2)
+	expect(t, plan.Advertisements[0].Counted, []*Pool{plan.Pools[0], {UUID: "pool-elsewhere", MinServers: 1}})
+}
+
 func TestPoolThatThePlanDoesNotHaveHasNoServers(t *testing.T) {
 	plan := read(t, serviceResource(nil), advertisementResource(nil))
 	expect(t, plan.Advertisements[0].Pools, []*Pool{{UUID: "pool-1", MinServers: 1}})

@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ type service struct {
 	addresses []string
 	pool      []string // servers; one that begins with - is disabled; nil: no pool
 	whileDown bool
+	minPools  int          // that must be up, of its pool and those of counted
+	counted   []string     // other services, whose pools count
 	idle      bool         // not to draw clients
 	silent    bool         // not advertised
 	engines   []netip.Addr // that serve it
@@ -34,6 +37,14 @@ func planOf(services ...service) *plan.Plan {
 		}
 		for _, address := range s.addresses {
 			said.VIPs = append(said.VIPs, plan.VIP{Address: netip.MustParseAddr(address)})
+		}
+		if s.minPools > 0 {
+			said.MinPoolsUp, said.Counted = s.minPools, slices.Clone(said.Pools)
+			for _, pool := range made.Pools {
+				if slices.Contains(s.counted, strings.TrimPrefix(pool.UUID, "pool-")) {
+					said.Counted = append(said.Counted, pool)
+				}
+			}
 		}
 		if !s.silent {
 			made.Advertisements = append(made.Advertisements, said)
@@ -62,6 +73,10 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		change(&s)
 		return s
 	}
+	other := service{uuid: "other", pool: []string{"c"}, silent: true}
+	of2 := func(least int) service {
+		return with(web, func(s *service) { s.minPools, s.counted = least, []string{"other"} })
+	}
 	alive := func(f facts) facts {
 		f.alive = true
 		return f
@@ -81,6 +96,12 @@ func TestAnnouncesWhatIsServedAndUp(t *testing.T) {
 		}))}), "192.0.2.1/32 (web)"},
 		"the server that is up is disabled": {
 			alive(facts{held: planOf(with(web, func(s *service) { s.pool = []string{"-a"} })), up: upIn("web/a")}), ""},
+		"one of two pools is up, and one is enough": {alive(facts{held: planOf(other, of2(1)), up: upIn("web/a")}),
+			"192.0.2.1/32 (web)"},
+		"one of two pools is up, and both must be": {alive(facts{held: planOf(other, of2(2)), up: upIn("web/a")}), ""},
+		"both of two pools are up": {alive(facts{held: planOf(other, of2(2)), up: upIn("web/a", "other/c")}),
+			"192.0.2.1/32 (web)"},
+		"pools of rules are up, but not its own": {alive(facts{held: planOf(other, of2(1)), up: upIn("other/c")}), ""},
 		"the pool is empty": {alive(facts{held: planOf(with(web, func(s *service) {
 			s.pool = []string{}
 		}))}), ""},

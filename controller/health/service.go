@@ -22,8 +22,8 @@ type ServiceFacts struct {
 }
 
 // OfService returns the state of a virtual service. A virtual service is up if an engine serves it, and its pool, if it
-// has one, is up, or one of its group, or the backup of these. The pools that its rules choose are a part of it only:
-// it says which of them are not up.
+// has one, is up, or one of its group, or the backup of these; and if min_pools_up of its pools are. Otherwise the
+// pools that its rules choose are a part of it only: it says which of them are not up.
 func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	switch {
 	case !vs.Enabled:
@@ -42,6 +42,9 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	lost, serves := facts.ownPools(vs)
 	if !serves {
 		return status(Down, lost...)
+	}
+	if few := facts.tooFewPools(vs); few != nil {
+		return status(Down, few...)
 	}
 	return status(Up, append(append(facts.tooFew(), lost...),
 		facts.lost(vs.RulePools(), ", which rules choose,")...)...)
@@ -70,6 +73,20 @@ func (f ServiceFacts) ownPools(vs *model.VirtualService) (lost []string, serves 
 		}
 	}
 	return lost, false
+}
+
+// tooFewPools says why fewer of its pools are up than min_pools_up; nil: enough are.
+func (f ServiceFacts) tooFewPools(vs *model.VirtualService) []string {
+	if vs.MinPoolsUp == 0 {
+		return nil
+	}
+	pools := vs.CountedPools()
+	lost := f.lost(pools, "")
+	if up := len(pools) - len(lost); up < int(vs.MinPoolsUp) {
+		return append([]string{fmt.Sprintf("%d of its pools are up, and min_pools_up is %d", up, vs.MinPoolsUp)},
+			lost...)
+	}
+	return nil
 }
 
 // lost says which pools are not up.

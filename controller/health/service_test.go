@@ -141,3 +141,38 @@ func TestVirtualServiceIsUpAndNamesThePoolsOfRulesThatAreNot(t *testing.T) {
 		}
 	}
 }
+
+func TestVirtualServiceIsUpOnlyWithAsManyPoolsAsItWants(t *testing.T) {
+	api, own := poolOf(1), poolOf(1)
+	api.Name, own.Name = "api", "web"
+	up := map[*model.Pool]bool{}
+	vs := &model.VirtualService{Pool: own, Policies: []*model.HTTPPolicySet{{Pools: []*model.Pool{api}}}}
+	vs.Enabled, vs.TrafficEnabled = true, true
+	facts := ServiceFacts{Assigned: 1, Serving: 1, Planned: true, Pool: func(pool *model.Pool) Pool {
+		if up[pool] {
+			return Pool{Status: status(Up)}
+		}
+		return Pool{Status: status(Down, "server s0: refused")}
+	}}
+	const lost = "pool api is not up; server s0: refused"
+	for _, known := range []struct {
+		least uint32
+		up    []*model.Pool
+		want  string
+	}{
+		{1, []*model.Pool{own}, "{1 [pool api, which rules choose, is not up; server s0: refused]}"},
+		{2, []*model.Pool{own}, "{2 [1 of its pools are up, and min_pools_up is 2 " + lost + "]}"},
+		{2, []*model.Pool{own, api}, "{1 []}"},
+		{3, []*model.Pool{own, api}, "{2 [2 of its pools are up, and min_pools_up is 3]}"},
+		{1, []*model.Pool{api}, "{2 [pool web is not up server s0: refused]}"},
+	} {
+		clear(up)
+		for _, pool := range known.up {
+			up[pool] = true
+		}
+		vs.MinPoolsUp = known.least
+		if got := fmt.Sprint(OfService(vs, facts)); got != known.want {
+			t.Errorf("min_pools_up %d: want %s, got %s", known.least, known.want, got)
+		}
+	}
+}

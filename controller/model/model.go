@@ -89,9 +89,10 @@ func (vs *VirtualService) TakesTraffic() bool { return vs.Enabled && vs.TrafficE
 
 // Pools returns the pools that requests may go to, each once: its own first, or those of its group, and at the end
 // those that take over for others.
-func (vs *VirtualService) Pools() []*Pool { return append(vs.beforeBackups(), vs.BackupPools()...) }
+func (vs *VirtualService) Pools() []*Pool { return append(vs.CountedPools(), vs.BackupPools()...) }
 
-func (vs *VirtualService) beforeBackups() []*Pool { return append(vs.OwnPools(), vs.RulePools()...) }
+// CountedPools returns the pools that min_pools_up counts, each once: all but those that only take over for others.
+func (vs *VirtualService) CountedPools() []*Pool { return append(vs.OwnPools(), vs.RulePools()...) }
 
 // RulePools returns the pools beside its own that requests go to because of a rule, each once.
 func (vs *VirtualService) RulePools() (pools []*Pool) {

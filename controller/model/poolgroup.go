@@ -141,7 +141,7 @@ func (vs *VirtualService) OwnBackups() (backups []*Pool) {
 
 // BackupPools returns the pools beside the others that take over for them, each once.
 func (vs *VirtualService) BackupPools() (pools []*Pool) {
-	others := vs.beforeBackups()
+	others := vs.CountedPools()
 	add := func(pool *Pool) {
 		if pool != nil && !slices.Contains(others, pool) && !slices.Contains(pools, pool) {
 			pools = append(pools, pool)

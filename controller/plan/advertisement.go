@@ -36,6 +36,12 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 		LocalPreference:    cmp.Or(said.localPreference, profile.LocalPreference),
 		AsPathPrepend:      cmp.Or(said.asPathPrepend, profile.ASPathPrepend),
 		WhileDown:          vs.AdvertiseDownVS || vs.IsParent(), // its children have pools of their own
+		MinPoolsUp:         vs.MinPoolsUp,
+	}
+	if vs.MinPoolsUp > 0 {
+		for _, pool := range vs.CountedPools() {
+			compiled.CountedPoolUuids = append(compiled.CountedPoolUuids, pool.UUID)
+		}
 	}
 	for _, address := range vs.Addresses {
 		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(),

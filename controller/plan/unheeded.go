@@ -83,8 +83,8 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 	{"active_standby_se_tag", func(vs *model.VirtualService) bool {
 		return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag
 	}, staysActive},
-	{"min_pools_up", func(vs *model.VirtualService) bool { return vs.MinPoolsUp != 0 },
-		"a virtual service is up when its pool is, or one of its group: has no effect"},
+	{"min_pools_up", func(vs *model.VirtualService) bool { return int(vs.MinPoolsUp) > len(vs.CountedPools()) },
+		"is more than it has pools: it is never up"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },

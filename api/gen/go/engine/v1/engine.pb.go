@@ -1625,8 +1625,11 @@ type Advertisement struct {
 	AsPathPrepend      uint32                 `protobuf:"varint,6,opt,name=as_path_prepend,json=asPathPrepend,proto3" json:"as_path_prepend,omitempty"`     // to external peers: how often local_as is repeated
 	WhileDown          bool                   `protobuf:"varint,7,opt,name=while_down,json=whileDown,proto3" json:"while_down,omitempty"`                   // announce even if the pool has no server
 	NextHops           []string               `protobuf:"bytes,8,rep,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"`                       // of all its engines, sorted; they pass stray packets to each other
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Do not announce while fewer of these pools are up. 0: any number will do.
+	MinPoolsUp       uint32   `protobuf:"varint,9,opt,name=min_pools_up,json=minPoolsUp,proto3" json:"min_pools_up,omitempty"`
+	CountedPoolUuids []string `protobuf:"bytes,10,rep,name=counted_pool_uuids,json=countedPoolUuids,proto3" json:"counted_pool_uuids,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Advertisement) Reset() {
@@ -1711,6 +1714,20 @@ func (x *Advertisement) GetWhileDown() bool {
 func (x *Advertisement) GetNextHops() []string {
 	if x != nil {
 		return x.NextHops
+	}
+	return nil
+}
+
+func (x *Advertisement) GetMinPoolsUp() uint32 {
+	if x != nil {
+		return x.MinPoolsUp
+	}
+	return 0
+}
+
+func (x *Advertisement) GetCountedPoolUuids() []string {
+	if x != nil {
+		return x.CountedPoolUuids
 	}
 	return nil
 }
@@ -5262,7 +5279,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tmin_rx_ms\x18\x02 \x01(\rR\aminRxMs\x12\x1e\n" +
 	"\n" +
 	"multiplier\x18\x03 \x01(\rR\n" +
-	"multiplier\"\xb4\x02\n" +
+	"multiplier\"\x84\x03\n" +
 	"\rAdvertisement\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x120\n" +
 	"\x14virtual_service_uuid\x18\x02 \x01(\tR\x12virtualServiceUuid\x12-\n" +
@@ -5273,7 +5290,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x0fas_path_prepend\x18\x06 \x01(\rR\rasPathPrepend\x12\x1d\n" +
 	"\n" +
 	"while_down\x18\a \x01(\bR\twhileDown\x12\x1b\n" +
-	"\tnext_hops\x18\b \x03(\tR\bnextHops\"C\n" +
+	"\tnext_hops\x18\b \x03(\tR\bnextHops\x12 \n" +
+	"\fmin_pools_up\x18\t \x01(\rR\n" +
+	"minPoolsUp\x12,\n" +
+	"\x12counted_pool_uuids\x18\n" +
+	" \x03(\tR\x10countedPoolUuids\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
 	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\x9a\x01\n" +
