@@ -58,6 +58,7 @@ var causeNames = [...]string{
 	"client_network_rate",
 	"script_failed",
 	"server_withdrawn",
+	"server_queue_timeout",
 	"internal",
 }
 

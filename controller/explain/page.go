@@ -176,6 +176,9 @@ func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
 	if said.GetServerId() != "" {
 		page["server"], page["picked_by"] = said.GetServerId(), pickedBy[said.GetPicked()]
 	}
+	if said.WaitsBehind != nil {
+		page["waits_behind"] = int64(said.GetWaitsBehind())
+	}
 	if by := persistedBy[said.GetBoundBy()]; by != "" {
 		page["persistence"] = schema.Object{
 			"by": by, "server": said.GetBoundServerId(), "state": bonds[said.GetBond()],

@@ -46,6 +46,9 @@ func (t *teller) stages() (stages []story.Stage) {
 		why := cmp.Or(pickedFor[said.GetPicked()], "for a reason that this controller does not know")
 		add("server", fmt.Sprintf("The server would be %s, %s.", said.GetServerId(), why))
 	}
+	if said.WaitsBehind != nil {
+		add("queue", waits(said))
+	}
 	if said.GetCause() != "" {
 		add("response", ownAnswer(said))
 	}
@@ -206,6 +209,19 @@ var pickedFor = map[dataplanev1.Picked]string{
 	dataplanev1.Picked_PICKED_AS_LAST:        "because the others take no requests",
 }
 
+// waits says that the request would be put into the queue of its pool.
+func waits(said *dataplanev1.Explanation) string {
+	others := fmt.Sprintf("%d other requests wait", said.GetWaitsBehind())
+	switch said.GetWaitsBehind() {
+	case 0:
+		others = "no other request waits"
+	case 1:
+		others = "1 other request waits"
+	}
+	return fmt.Sprintf("The request would wait until a server has fewer connections; %s on worker %d now.", others,
+		said.GetWorker())
+}
+
 // bound says which server persistence gives, and what becomes of that; empty: the pool binds no clients.
 func bound(said *dataplanev1.Explanation) string {
 	by, server := boundBy[said.GetBoundBy()], said.GetBoundServerId()
@@ -219,6 +235,9 @@ func bound(said *dataplanev1.Explanation) string {
 	case dataplanev1.Bond_BOND_SERVER_DISABLED:
 		return fmt.Sprintf("%s leads to %s, which is disabled: another server gets the request.", by, server)
 	case dataplanev1.Bond_BOND_SERVER_BUSY:
+		if said.WaitsBehind != nil {
+			return fmt.Sprintf("%s leads to %s, which takes no more requests now.", by, server)
+		}
 		return fmt.Sprintf("%s leads to %s, which takes no more requests now: another server gets the request.", by,
 			server)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/logs/story"
 )
@@ -88,6 +90,21 @@ func TestStagesSayWhichServerPersistenceGivesAndWhatBecomesOfThat(t *testing.T) 
 	if got := s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", PoolUuid: "pool-1"},
 		everything); strings.Contains(got, "persistence") {
 		t.Error(got)
+	}
+}
+
+func TestStagesSayThatARequestWouldWait(t *testing.T) {
+	s := newStage(t)
+	for behind, want := range []string{
+		"queue: The request would wait until a server has fewer connections; no other request waits on worker 3 now.",
+		"queue: The request would wait until a server has fewer connections; 1 other request waits on worker 3 now.",
+		"queue: The request would wait until a server has fewer connections; 2 other requests wait on worker 3 now.",
+	} {
+		said := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", PoolUuid: "pool-1", Worker: 3,
+			WaitsBehind: proto.Uint32(uint32(behind)), BoundServerId: "a:80",
+			BoundBy: dataplanev1.BoundBy_BOUND_BY_COOKIE, Bond: dataplanev1.Bond_BOND_SERVER_BUSY}
+		s.Contains(s.told(said, everything), want)
+		s.Contains(s.told(said, everything), "persistence: The cookie leads to a:80, which takes no more requests now.")
 	}
 }
 

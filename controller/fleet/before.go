@@ -5,10 +5,12 @@ package fleet
 type before struct {
 	services map[string]totals // by uuid
 	servers  map[ServerKey]totals
+	queues   map[string]totals // by uuid of the pool
 }
 
 func newBefore() before {
-	return before{services: map[string]totals{}, servers: map[ServerKey]totals{}}
+	return before{services: map[string]totals{}, servers: map[ServerKey]totals{},
+		queues: map[string]totals{}}
 }
 
 // keep adds the counts of the first sample of an engine, if it served before.
@@ -24,6 +26,10 @@ func (b before) keep(first *Sample) {
 		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetFailuresTotal() > 0 {
 			b.servers[key] = b.servers[key].plus(serverCounts(counters, nil))
 		}
+	}
+	for _, counters := range first.GetPools() {
+		pool := counters.GetPoolUuid()
+		b.queues[pool] = b.queues[pool].plus(queueCounts(counters, nil))
 	}
 }
 

@@ -61,6 +61,11 @@ func (c *counting) hear(engineUUID string, last, next *Sample) {
 			c.pools[row.GetPoolUuid()].last = c.turns
 		}
 	}
+	for _, uuid := range queuesMoved(last, next) {
+		if of := c.pools[uuid]; of != nil {
+			of.last = c.turns
+		}
+	}
 }
 
 // touch notes that an engine works, or works no more: that decides what of its counts is looked at.

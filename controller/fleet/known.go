@@ -114,6 +114,12 @@ func (k *Known) observe(state reconcile.State) {
 			delete(k.before.services, uuid)
 		}
 	}
+	for uuid := range pools {
+		if k.wanted.pools[uuid] == nil {
+			delete(k.past.queues, uuid)
+			delete(k.before.queues, uuid)
+		}
+	}
 }
 
 // index replaces the indexes of the state where the next state differs. An index is made when it is first used: most

@@ -6,13 +6,15 @@ type past struct {
 	wanted   *wanted
 	services map[string]totals // by uuid
 	servers  map[ServerKey]totals
+	queues   map[string]totals // by uuid of the pool
 }
 
 // totals are sums of counters, by their name.
 type totals map[string]int64
 
 func newPast(wanted *wanted) past {
-	return past{wanted: wanted, services: map[string]totals{}, servers: map[ServerKey]totals{}}
+	return past{wanted: wanted, services: map[string]totals{}, servers: map[ServerKey]totals{},
+		queues: map[string]totals{}}
 }
 
 // keep adds the counts of the last sample that the next sample does not continue; next is nil if the engine is gone.
@@ -48,6 +50,7 @@ func (p past) keep(last, next *Sample) {
 			p.servers[key] = p.servers[key].plus(serverCounts(counters, nil))
 		}
 	}
+	p.keepQueues(last, next)
 }
 
 // with adds the counts of an engine as it is now. One that does not work has nothing open.

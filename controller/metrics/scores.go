@@ -71,9 +71,7 @@ func (c *collector) readScore(pool *model.Pool, used bool, seen map[string]bool,
 	if !used && is.Value == best && c.groups[pool.UUID] == nil {
 		return
 	}
-	of := labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
-		uuid: pool.UUID}
-	c.observe(seen, pool.UUID, "pool", of, at, func(r *readings) {
+	c.observe(seen, pool.UUID, "pool", c.labelsOfPool(pool), at, func(r *readings) {
 		if used && graded && is.Band != score.Grey {
 			r.level("weir_pool_health_score", mean, float64(is.Value), true)
 		}

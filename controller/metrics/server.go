@@ -26,6 +26,7 @@ func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[stri
 		}
 	}
 	c.note(pool.UUID, !used, turn)
+	c.readQueue(known, pool, seen, at)
 	c.readScore(pool, used, seen, at)
 }
 

@@ -46,6 +46,7 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 				"by address, a disabled server keeps all clients whose addresses lead to it, also those who never came before")
 		}
 		into.HashedBits = addressBits(from)
+		into.WaitsForHashed = from.RequestQueueEnabled
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
 		into.HashAddresses = from.IgnoreServerPort

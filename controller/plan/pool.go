@@ -109,6 +109,9 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		DisableTimeoutMs:        grace(from.GracefulDisableMin, minuteMs),
 		DownTimeoutMs:           grace(from.GracefulDownS, 1000),
 	}
+	if from.RequestQueueEnabled {
+		compiled.RequestQueueDepth = &from.RequestQueueDepth
+	}
 	failAction(from.FailAction, compiled)
 	compiled.Reselect = reselect(subject, from, report)
 	if from.Analytics != nil {

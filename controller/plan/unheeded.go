@@ -115,8 +115,9 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
-	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
-		"engines do not queue requests yet: has no effect"},
+	{"request_queue_enabled", func(p *model.Pool) bool {
+		return p.RequestQueueEnabled && p.MaxConnectionsPerServer == 0
+	}, "needs max_concurrent_connections_per_server: no request ever waits"},
 	{"server_disable_type", func(p *model.Pool) bool {
 		return p.ServerDisableType == keepsPersistent && !bindsClients(p) && !keptByAddress(p)
 	}, "needs persistence by cookie, header field or client address: has no effect"},

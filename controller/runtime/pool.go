@@ -29,6 +29,9 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 			"percent_servers_up_total":   percentOf(state.Up, len(pool.Servers)),
 			"servers":                    objectList(p.servers(known, pool, state)),
 		}
+		if pool.RequestQueueEnabled {
+			counted(page, known.QueueCounters(uuid))
+		}
 	})
 	return page
 }

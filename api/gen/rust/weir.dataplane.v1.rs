@@ -939,6 +939,24 @@ pub struct Standing {
     #[prost(uint32, tag = "660")]
     pub share_percent: u32,
 }
+/// Of the requests that wait for servers of a pool.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PoolCounters {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    /// a gauge: requests that wait
+    #[prost(uint64, tag = "2")]
+    pub queued: u64,
+    /// that had to wait
+    #[prost(uint64, tag = "3")]
+    pub queued_total: u64,
+    /// that would have had to, but so many waited already
+    #[prost(uint64, tag = "4")]
+    pub queue_full_total: u64,
+    /// of queued_total, those that waited too long
+    #[prost(uint64, tag = "5")]
+    pub queue_timeouts_total: u64,
+}
 /// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
 /// carries requests of many clients at once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1631,6 +1649,9 @@ pub struct Explanation {
     /// that the client is bound to; empty: none, or one that is not in the pool
     #[prost(string, tag = "682")]
     pub bound_server_id: ::prost::alloc::string::String,
+    /// it would wait until servers have fewer connections, as so many others of the worker do
+    #[prost(uint32, optional, tag = "690")]
+    pub waits_behind: ::core::option::Option<u32>,
     /// unset: the virtual service has none, or an answer comes before it
     #[prost(message, optional, tag = "702")]
     pub cache: ::core::option::Option<CacheTold>,
@@ -2238,6 +2259,12 @@ pub struct Pool {
     /// for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
     #[prost(bool, tag = "662")]
     pub hash_addresses: bool,
+    /// So many requests wait on the engine while each server that may take them has max_connections; unset: none wait.
+    #[prost(uint32, optional, tag = "680")]
+    pub request_queue_depth: ::core::option::Option<u32>,
+    /// for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
+    #[prost(bool, tag = "681")]
+    pub waits_for_hashed: bool,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2398,6 +2425,9 @@ pub struct Sample {
     pub virtual_services: ::prost::alloc::vec::Vec<VirtualServiceCounters>,
     #[prost(message, repeated, tag = "8")]
     pub servers: ::prost::alloc::vec::Vec<ServerCounters>,
+    /// of those with a request_queue_depth
+    #[prost(message, repeated, tag = "680")]
+    pub pools: ::prost::alloc::vec::Vec<PoolCounters>,
     /// a gauge
     #[prost(uint32, tag = "60")]
     pub pinned_workers: u32,

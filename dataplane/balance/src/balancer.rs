@@ -2,6 +2,7 @@
 
 mod drawing;
 pub(crate) mod preview;
+pub(crate) mod waiting;
 mod watching;
 
 use foldhash::{HashMap, HashMapExt};
@@ -378,15 +379,19 @@ impl Balancer {
     }
 
     fn bound_at(&self, now_ns: u64, position: usize) -> Bound {
+        if self.servers[position].is_full() { Bound::Another } else { self.bound_beyond_limit(now_ns, position) }
+    }
+
+    /// The same, whatever connections the server has.
+    fn bound_beyond_limit(&self, now_ns: u64, position: usize) -> Bound {
         let server = &self.servers[position];
-        let takes = !server.is_full()
-            && match (server.up, server.spec.enabled) {
-                (true, true) => self.needs_all || server.may_be_asked(now_ns),
-                (true, false) => self.ties.keeps_disabled && !server.has_left,
-                (false, true) if self.ties.when_down == WhenDown::Abort => return Bound::Nothing,
-                (false, true) => self.ties.when_down == WhenDown::Continue,
-                (false, false) => false,
-            };
+        let takes = match (server.up, server.spec.enabled) {
+            (true, true) => self.needs_all || server.may_be_asked(now_ns),
+            (true, false) => self.ties.keeps_disabled && !server.has_left,
+            (false, true) if self.ties.when_down == WhenDown::Abort => return Bound::Nothing,
+            (false, true) => self.ties.when_down == WhenDown::Continue,
+            (false, false) => false,
+        };
         if takes { Bound::Server(position) } else { Bound::Another }
     }
 

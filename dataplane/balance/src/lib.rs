@@ -23,6 +23,7 @@ mod ring;
 pub use balancer::{
     Algorithm, Balancer, Bound, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown,
     preview::{Reason, Standing},
+    waiting::Room,
 };
 pub use group::{Group, GroupSpec, MEMBERS_MAX, MemberSpec, Sharing};
 pub use hash::HashKey;

@@ -154,6 +154,7 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
         }
         .into();
     }
+    answer.waits_behind = told.queued.map(|waiting| waiting as u32);
     if let Some((server, by, bond)) = told.bound {
         let bound = pool.servers.iter().find(|known| Some(known.id) == server);
         answer.bound_server_id = bound.map(|server| server.name.clone()).unwrap_or_default();

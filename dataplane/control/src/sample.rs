@@ -7,7 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use weir_api::dataplane::v1::{self, ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
+use weir_api::dataplane::v1::{self, ErrorCounter, PoolCounters, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
 use weir_snapshot::{Pool, Snapshot};
 use weir_telemetry::{Cause, Counters, Histogram};
@@ -55,6 +55,7 @@ pub struct Rows {
     /// Ids, in the order of the sample's rows.
     services: Vec<u32>,
     servers: Vec<u32>,
+    pools: Vec<u32>,
 }
 
 impl Rows {
@@ -64,15 +65,18 @@ impl Rows {
         let mut pools: Vec<_> = snapshot.pools().collect();
         pools.sort_by(|a, b| a.uuid.cmp(&b.uuid));
         let servers = || pools.iter().flat_map(|pool| pool.servers_by_name().map(|server| (&pool.uuid, server)));
+        let queues = || pools.iter().filter(|pool| pool.queue_depth.is_some());
         let sample = Sample {
             pid: std::process::id(),
             workers,
             virtual_services: services.iter().map(|service| service_row(&service.uuid)).collect(),
             servers: servers().map(|(pool_uuid, server)| server_row(pool_uuid, &server.name)).collect(),
+            pools: queues().map(|pool| pool_row(&pool.uuid)).collect(),
             ..Default::default()
         };
         let services = services.iter().map(|service| service.id).collect();
-        Self { sample, services, servers: servers().map(|(_, server)| server.id).collect() }
+        let servers = servers().map(|(_, server)| server.id).collect();
+        Self { sample, services, servers, pools: queues().map(|pool| pool.id).collect() }
     }
 
     /// Takes the rows of the next snapshot.
@@ -112,6 +116,12 @@ impl Rows {
         let servers = || pool.into_iter().flat_map(|pool| pool.servers_by_name());
         rows.splice(from..to, servers().map(|server| server_row(uuid, &server.name)));
         self.servers.splice(from..to, servers().map(|server| server.id));
+        let rows = &mut self.sample.pools;
+        let from = rows.partition_point(|row| row.pool_uuid.as_str() < uuid);
+        let to = from + usize::from(rows.get(from).is_some_and(|row| row.pool_uuid == uuid));
+        let queue = || pool.into_iter().filter(|pool| pool.queue_depth.is_some());
+        rows.splice(from..to, queue().map(|_| pool_row(uuid)));
+        self.pools.splice(from..to, queue().map(|pool| pool.id));
     }
 
     /// Takes the sample with its current numbers. Return it with [`put_back`](Self::put_back) once it is sent.
@@ -135,6 +145,13 @@ impl Rows {
             row.suspecting_workers = suspecting.get(id).copied().unwrap_or_default();
             row.ejecting_workers = ejecting.get(id).copied().unwrap_or_default();
         }
+        for (row, id) in sample.pools.iter_mut().zip(&self.pools) {
+            let counted = counted.counters.queue(*id);
+            row.queued = counted.waiting;
+            row.queued_total = counted.queued;
+            row.queue_full_total = counted.full;
+            row.queue_timeouts_total = counted.timeouts;
+        }
         sample
     }
 
@@ -145,6 +162,10 @@ impl Rows {
 
 fn service_row(uuid: &str) -> VirtualServiceCounters {
     VirtualServiceCounters { uuid: uuid.to_owned(), ..Default::default() }
+}
+
+fn pool_row(uuid: &str) -> PoolCounters {
+    PoolCounters { pool_uuid: uuid.to_owned(), ..Default::default() }
 }
 
 fn server_row(pool_uuid: &str, server_name: &str) -> ServerCounters {

@@ -21,6 +21,7 @@ use crate::{
     io::{Conn, Time},
     limits::{Limits, Room},
     pool::Pools,
+    queues::Queues,
     records::{Noted, Recorder},
     scripting::Scripting,
     shortage::Shortage,
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     /// The number of snapshots so far.
     pub epoch: u32,
     pub pools: Pools,
+    pub queues: Queues,
     pub counters: Counters,
     pub records: Recorder,
     pub draws: Draws,
@@ -94,6 +96,7 @@ impl Core {
             snapshot,
             epoch: 0,
             pools,
+            queues: Queues::default(),
             counters: Counters::default(),
             records,
             draws: Draws::default(),

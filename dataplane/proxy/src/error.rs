@@ -63,6 +63,8 @@ pub enum Error {
     /// The same, and a connection of its own would lead to where the host is served.
     Misdirected,
     NoServer,
+    /// The servers that would have taken the request had as many connections as they may have, for too long.
+    QueueTimeout,
     /// The server that the request is bound to is down, and no other one may get it.
     BoundServerDown,
     /// A rule of an HTTP policy ends the client's connection.

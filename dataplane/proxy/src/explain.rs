@@ -6,7 +6,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 pub use weir_balance::{Algorithm, Standing};
-use weir_balance::{HashKey, Reason};
+use weir_balance::{HashKey, Reason, Room};
 use weir_cache::Fit;
 use weir_jwt::Verified;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
@@ -19,7 +19,7 @@ use weir_snapshot::{
 use weir_telemetry::Cause;
 use weir_tls::CertificateFault;
 use weir_wire::{
-    head::{BodyLength, FieldTable, RequestHead},
+    head::{BodyLength, FieldTable, Method, RequestHead},
     http1::{self, Parsed},
 };
 
@@ -41,7 +41,7 @@ use crate::{
     flow::rescue::remedy,
     io::{Time, TransportAddress},
     members::Foreseen,
-    pool::{Preview, balance_key},
+    pool::{Preview, Tie, balance_key},
     proxy::Proxy,
     scripting::{self, Halt},
 };
@@ -93,6 +93,8 @@ pub struct Explanation {
     pub servers: Vec<ServerTold>,
     /// By position.
     pub picked: Option<(usize, Picked)>,
+    /// The request would wait until servers have fewer connections, with so many others of the worker. Then no server is picked.
+    pub queued: Option<usize>,
 }
 
 /// A server of the pool.
@@ -470,6 +472,9 @@ fn tell_server(
         }
     };
     let aborts = pool.is_some_and(|pool| tell_pick(core, now, pool, (head, client), ruled.server, told));
+    if told.queued.is_some() {
+        return Ok(());
+    }
     if told.picked.is_none()
         && !aborts
         && let Some(backup) = action.as_ref().and_then(FailAction::backup)
@@ -530,8 +535,31 @@ fn tell_pick(
             Preview::Picked(position, Reason::Last) => Some((position, Picked::AsLast)),
         });
     }
+    if head.is_some_and(|head| head.method == Method::Get)
+        && has_to_wait(core, now, &pool, (ruled.or(named), key), told)
+    {
+        told.queued =
+            Some(core.queues.len(pool.id)).filter(|waiting| pool.queue_depth.is_some_and(|most| *waiting < most));
+        told.picked = told.picked.filter(|_| told.queued.is_none());
+    }
     told.pool = Some(pool);
     aborts
+}
+
+/// Whether a request would have to wait for a server of a pool with a queue. Over HTTP/2 that depends on its client.
+fn has_to_wait(core: &mut Core, now: Time, pool: &Pool, bound: (Option<u32>, HashKey), told: &Explanation) -> bool {
+    if pool.queue_depth.is_none() || pool.http2.is_some() {
+        return false;
+    }
+    match core.pools.tie(now, pool, bound, &[]) {
+        Tie::Full => true,
+        Tie::Taken | Tie::Denied => false,
+        Tie::None => {
+            let others = told.group.iter().flat_map(|(group, _)| &group.pools);
+            core.pools.room(pool, &[]) == Room::Full
+                && !others.into_iter().any(|other| core.pools.room(other, &[]) == Room::Some)
+        }
+    }
 }
 
 /// The server of a pool that a request is bound to, by what, and what becomes of that.

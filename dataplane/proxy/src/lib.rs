@@ -47,6 +47,7 @@ mod members;
 mod page;
 mod pool;
 mod proxy;
+mod queues;
 pub mod records;
 mod scripting;
 mod server;

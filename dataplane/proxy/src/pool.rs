@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Standing};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Standing};
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
@@ -80,6 +80,18 @@ pub(crate) enum Preview {
     /// The request is bound to a server that is down, and no other server may get it.
     Nothing,
     Picked(usize, Reason),
+}
+
+/// What becomes of a request by the server that it is bound to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tie {
+    /// It is bound to none, or that takes no requests.
+    None,
+    /// The server would take it with fewer connections.
+    Full,
+    Taken,
+    /// The server is down, and no other one may get it.
+    Denied,
 }
 
 /// A server in its pool.
@@ -157,6 +169,34 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let owner = row.balancer.owner(key)?;
         Some(row.place(owner)?.server)
+    }
+
+    /// What servers of a pool have for a request. In a pool that speaks HTTP/2, connections do not count.
+    #[cold]
+    pub fn room(&mut self, pool: &Pool, tried: &[u32]) -> Room {
+        self.row(pool.id).filter(|row| row.is_of(pool)).map_or(Room::None, |row| row.balancer.room(tried))
+    }
+
+    /// What becomes of a request by the server that it is bound to, by name or by its key.
+    #[cold]
+    pub fn tie(&mut self, now: Time, pool: &Pool, (named, key): (Option<u32>, HashKey), tried: &[u32]) -> Tie {
+        let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return Tie::None };
+        let owner = named.or_else(|| row.balancer.owner_id(key));
+        let Some(owner) = owner.filter(|owner| !tried.contains(owner)) else { return Tie::None };
+        match row.balancer.bound(now.nanos, owner) {
+            Bound::Server(_) => Tie::Taken,
+            Bound::Nothing => Tie::Denied,
+            Bound::Another if row.balancer.is_only_full(now.nanos, owner) => Tie::Full,
+            Bound::Another => Tie::None,
+        }
+    }
+
+    /// The servers of a pool that take requests, beside those that a request has tried.
+    #[cold]
+    pub fn standing_beside(&mut self, pool: &Pool, tried: &[u32]) -> Vec<Place> {
+        let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return Vec::new() };
+        let places = (0..row.pool.servers.len()).filter(|position| row.balancer.stands(*position));
+        places.filter_map(|position| row.place(position)).filter(|place| !tried.contains(&place.server)).collect()
     }
 
     /// Whether a request that is bound to a server gets it.

@@ -100,6 +100,8 @@ impl Proxy {
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.records.follow(&snapshot);
         self.core.scripts.follow(&snapshot);
+        difference.pools_gone.iter().for_each(|gone| self.core.counters.restart_pool(gone.id));
+        self.core.queues.are_due = !self.core.queues.are_empty();
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         self.sessions.changes = self.sessions.changes.wrapping_add(1);
@@ -141,6 +143,7 @@ impl Proxy {
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
         self.sessions.changes = self.sessions.changes.wrapping_add(1);
+        self.core.queues.are_due = !self.core.queues.are_empty();
         for unused in self.core.pools.set_up(&pool, server_name, up, io.now()) {
             self.retire(io, unused);
         }

@@ -133,7 +133,7 @@ impl Scenario {
         plan.pools.iter_mut().for_each(|pool| pool.inline_health = watches);
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
-        let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
+        let mut clients: Vec<_> = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
         let mut draws = rng.clone();
         let (http2, http2_in_tls) = (draws.chance(40), draws.chance(60));
         if http2 {
@@ -160,6 +160,12 @@ impl Scenario {
         // WebSocket goes to servers of HTTP/1.1.
         let sockets = if crowd.is_empty() && !http2 && rng.chance(40) { rng.between(1, 3) } else { 0 };
         streams.extend((0..sockets).map(|n| socket_plan(rng, 100 + n, calm, !servers_wait, &mut ids)));
+        // A busy server's answer passes if the others are full, and what is malformed may be no GET.
+        let sends = clients.iter().any(|client| matches!(client.plan.manner, Manner::Sends(..)));
+        let may_queue = !calm || crowd.is_empty() && sockets == 0 && !promises.reselect && !sends;
+        if may_queue && rng.clone().chance(30) {
+            queue(rng.clone(), calm, (&mut plan, &mut changes), &mut clients);
+        }
         Self {
             calm,
             tls,
@@ -325,6 +331,34 @@ fn measure(mut rng: Rng, plan: &mut api::Plan) {
         plan.pools.iter_mut().for_each(|pool| (pool.algorithm, pool.slow_ms) = (algorithm.into(), slow_ms));
     }
     plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
+}
+
+/// Lets servers have few connections, and requests wait for them. In calm scenarios all of them may wait, for long. Draws from
+/// `rng` disturb nothing else.
+fn queue(
+    mut rng: Rng,
+    calm: bool,
+    (plan, changes): (&mut api::Plan, &mut [(Duration, Change)]),
+    clients: &mut [ClientPlan],
+) {
+    let most = rng.between(1, 3) as u32;
+    let depth = if calm { 1000 } else { rng.pick(&[0, 1, 3, 1000]) };
+    let plans = changes.iter_mut().filter_map(|(_, change)| match change {
+        Change::Plan(plan) => Some(plan.as_mut()),
+        _ => None,
+    });
+    for pool in plans.chain([plan]).flat_map(|plan| &mut plan.pools).filter(|pool| !pool.uuid.contains("tunnel")) {
+        pool.servers.iter_mut().for_each(|server| server.max_connections = most);
+        pool.request_queue_depth = Some(depth);
+        if calm {
+            pool.response_timeout_ms = 600_000;
+        }
+    }
+    if calm {
+        for request in clients.iter_mut().flat_map(|client| &mut client.plan.requests) {
+            (request.method, request.body, request.expect_continue) = ("GET", RequestBody::None, false);
+        }
+    }
 }
 
 /// Has Plans of some scenarios disable a server from some change on. Draws from `rng` disturb nothing else.

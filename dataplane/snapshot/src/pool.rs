@@ -66,6 +66,8 @@ pub struct Pool {
     pub not_errors: Statuses,
     /// Some servers have a [`Server::host`].
     pub has_hosts: bool,
+    /// So many requests wait on this worker while servers have their maximum of connections; `None`: none wait.
+    pub queue_depth: Option<usize>,
 }
 
 /// How long a server keeps what it has; `None`: until that ends.
@@ -244,6 +246,7 @@ impl PoolReader<'_> {
                 down: source.down_timeout_ms.map(|ms| Duration::from_millis(ms.into())),
             },
             not_errors,
+            queue_depth: source.request_queue_depth.map(|depth| self.share(depth) as usize),
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))
     }
@@ -424,7 +427,8 @@ fn ties(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option
     };
     let keeps_disabled = source.keeps_disabled;
     let names_servers = source.persistence.is_some() || !source.persistence_header.is_empty();
-    let by_key = !names_servers && (keeps_disabled || when_down != WhenDown::Another);
+    let binds = keeps_disabled || when_down != WhenDown::Another || source.waits_for_hashed;
+    let by_key = !names_servers && binds;
     Some(Ties { when_down, keeps_disabled, by_key })
 }
 

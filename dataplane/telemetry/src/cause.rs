@@ -119,6 +119,8 @@ causes! {
     ScriptFailed = "script_failed",
     /// A server was disabled or removed, or went down, and the time that its pool gives for what it has is over.
     ServerWithdrawn = "server_withdrawn",
+    /// All servers of the pool had their maximum of connections for too long.
+    ServerQueueTimeout = "server_queue_timeout",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -76,6 +76,15 @@ pub struct ServerCounters {
     pub app_response: Option<Box<Coarse>>,
 }
 
+/// Of the requests that wait for servers of a pool. Cumulative, but for `waiting`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueCounters {
+    pub waiting: u64,
+    pub queued: u64,
+    pub full: u64,
+    pub timeouts: u64,
+}
+
 /// All counters of a worker, or of several once [added](Counters::add) up.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -90,6 +99,8 @@ pub struct Counters {
     excluded_of_servers: Table<[u64; 5]>,
     /// Of the failures of servers, resets.
     resets_of_servers: Table<u64>,
+    /// Of pools.
+    queues: Table<QueueCounters>,
 }
 
 impl Counters {
@@ -174,6 +185,10 @@ impl Counters {
                 row.received_bytes += received;
                 row.sent_bytes += sent;
             }
+            Queued { pool } => self.queues.row(pool).queued += 1,
+            QueueFull { pool } => self.queues.row(pool).full += 1,
+            QueueTimeout { pool } => self.queues.row(pool).timeouts += 1,
+            Waiting { pool, requests } => self.queues.row(pool).waiting = requests,
             ServerFailed { server, reset } => {
                 self.servers.row(server).failures += 1;
                 if reset {
@@ -223,6 +238,16 @@ impl Counters {
         self.resets_of_servers.get(id).copied().unwrap_or_default()
     }
 
+    /// What has become of requests that had to wait for servers of a pool.
+    pub fn queue(&self, pool: u32) -> QueueCounters {
+        self.queues.get(pool).copied().unwrap_or_default()
+    }
+
+    /// Starts a pool at 0: another one may have its row next.
+    pub fn restart_pool(&mut self, id: u32) {
+        self.queues.restart(id);
+    }
+
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
         self.services.restart(id);
@@ -245,6 +270,7 @@ impl Counters {
         self.servers.copy(&others.servers, ServerCounters::copy);
         self.excluded_of_servers.copy(&others.excluded_of_servers, |mine, theirs| *mine = *theirs);
         self.resets_of_servers.copy(&others.resets_of_servers, |mine, theirs| *mine = *theirs);
+        self.queues.copy(&others.queues, |mine, theirs| *mine = *theirs);
     }
 
     /// Adds the counters of another worker.
@@ -259,6 +285,16 @@ impl Counters {
         self.servers.add(&other.servers, ServerCounters::add);
         self.excluded_of_servers.add(&other.excluded_of_servers, |mine, theirs| add_each(mine, theirs));
         self.resets_of_servers.add(&other.resets_of_servers, |mine, theirs| *mine += theirs);
+        self.queues.add(&other.queues, QueueCounters::add);
+    }
+}
+
+impl QueueCounters {
+    fn add(&mut self, other: &Self) {
+        self.waiting += other.waiting;
+        self.queued += other.queued;
+        self.full += other.full;
+        self.timeouts += other.timeouts;
     }
 }
 

@@ -136,6 +136,23 @@ pub enum Happening {
         received: u64,
         sent: u64,
     },
+    /// A request has to wait until a server of its pool has fewer connections.
+    Queued {
+        pool: u32,
+    },
+    /// It would have to, but so many wait already.
+    QueueFull {
+        pool: u32,
+    },
+    /// It has waited too long.
+    QueueTimeout {
+        pool: u32,
+    },
+    /// So many wait now.
+    Waiting {
+        pool: u32,
+        requests: u64,
+    },
     /// A connect failed, or an exchange failed by the server's doing. `reset`: the server has reset it.
     ServerFailed {
         server: u32,

@@ -18,7 +18,7 @@ mod table;
 mod times;
 
 pub use cause::Cause;
-pub use counters::{Counters, METHODS, ServerCounters, ServiceCounters};
+pub use counters::{Counters, METHODS, QueueCounters, ServerCounters, ServiceCounters};
 pub use handshakes::{AGREED_MAX, Agreed, HandshakeFault, Handshakes};
 pub use happening::Happening;
 pub use histogram::{Coarse, Histogram};

@@ -118,6 +118,8 @@ struct Aside {
     /// What makes something of its response.
     coder: Cell<Option<Box<Coder>>>,
     elsewhere: Elsewhere,
+    /// How long it may wait until servers have fewer connections, while it does.
+    queued_until: Option<Time>,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
     /// The host that the client asked for, if the profile has another one for servers; or nothing.
@@ -154,6 +156,8 @@ pub(crate) enum Wait {
     Place,
     /// Waits for the response to another request, which may answer this one, too.
     Stored,
+    /// Waits until servers of its pool have fewer connections.
+    Turn,
     /// Waits for a connect, or for the end of the batch, when an idle connection gets the request, unless it has ended
     /// by then.
     Server(Conn),
@@ -387,7 +391,9 @@ impl Exchange {
             Phase::Waiting { on: Wait::Server(server), .. }
             | Phase::Sending { server, .. }
             | Phase::Streaming { server, .. } => Some(server),
-            Phase::Waiting { on: Wait::Body | Wait::Place | Wait::Stored, .. } | Phase::Serving { .. } => None,
+            Phase::Waiting { on: Wait::Body | Wait::Place | Wait::Stored | Wait::Turn, .. } | Phase::Serving { .. } => {
+                None
+            }
         }
     }
 
@@ -428,6 +434,23 @@ impl Exchange {
     /// Whether it waits for the response to another request.
     pub fn awaits_stored(&self) -> bool {
         matches!(self.phase, Phase::Waiting { on: Wait::Stored, .. })
+    }
+
+    /// Whether it waits until servers of its pool have fewer connections.
+    pub fn is_queued(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Turn, .. })
+    }
+
+    /// Has it wait so. Its [patience](Self::patience) ends at `until`, if it does.
+    pub fn queue(&mut self, until: Option<Time>) {
+        self.wait_for(Wait::Turn);
+        self.aside().queued_until = until;
+    }
+
+    /// It waits for a place again.
+    pub fn leave_queue(&mut self) {
+        self.wait_for(Wait::Place);
+        self.aside().queued_until = None;
     }
 
     /// Whether the framing alone would show the client that the rest of the response is missing.
@@ -598,8 +621,16 @@ impl Exchange {
         self.aside().left_at.get_or_insert(now);
     }
 
-    /// How much longer the client may wait for the response; `None`: without limit.
+    /// How much longer the client may wait for the response, or, in a queue, for its turn; `None`: without limit.
     pub fn patience(&self, now: Time) -> Option<Duration> {
+        let queued_until = self.aside.as_ref()?.queued_until;
+        let of_client = self.patience_with_ended(now);
+        let in_queue = queued_until.map(|until| until.since(now));
+        of_client.into_iter().chain(in_queue).min()
+    }
+
+    /// How much longer a client that has ended may wait.
+    fn patience_with_ended(&self, now: Time) -> Option<Duration> {
         let left_at = self.aside.as_ref()?.left_at?;
         let most = self.service.http().and_then(|http| http.timeouts.half_close).unwrap_or_default();
         Some(most.saturating_sub(now.since(left_at)))
@@ -607,7 +638,7 @@ impl Exchange {
 
     /// Whether the client counts as gone: it has ended, and has waited for the response as long as it may.
     pub fn has_waited_out(&self, now: Time) -> bool {
-        self.patience(now) == Some(Duration::ZERO)
+        self.patience_with_ended(now) == Some(Duration::ZERO)
     }
 }
 

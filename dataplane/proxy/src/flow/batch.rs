@@ -11,7 +11,7 @@ use crate::{
 impl Handler for Proxy {
     fn handle<I: Io>(&mut self, io: &mut I, events: &mut Vec<Event>) {
         self.core.begin_batch(io.buffered_bytes(), io.unix_s());
-        if self.has_more_to_do() {
+        if self.has_paced() {
             self.code_on(io);
         }
         if self.core.pools.leavers.are_due(io.now()) {
@@ -30,6 +30,9 @@ impl Handler for Proxy {
         }
         self.end_batch(io);
         self.free_memory(io);
+        if !self.core.queues.are_empty() {
+            self.serve_queues(io);
+        }
     }
 }
 
@@ -74,7 +77,7 @@ impl Proxy {
         }
     }
 
-    fn end_batch<I: Io>(&mut self, io: &mut I) {
+    pub(super) fn end_batch<I: Io>(&mut self, io: &mut I) {
         let mut opened = std::mem::take(&mut self.core.opened);
         opened.drain(..).for_each(|id| self.begin_stream(io, id));
         debug_assert!(self.core.opened.is_empty(), "no stream opens while others begin");

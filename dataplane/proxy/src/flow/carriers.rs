@@ -39,36 +39,49 @@ impl Proxy {
         &mut self,
         io: &mut I,
         id: ExchangeId,
-        mut place: Place,
+        place: Place,
         otherwise: Error,
     ) -> Result<(), Error> {
+        match self.find_stream_in_pool(io, id, place)? {
+            true => Ok(()),
+            false => self.find_elsewhere(io, id, otherwise),
+        }
+    }
+
+    /// False: no server of its pool has room.
+    pub(crate) fn find_stream_in_pool<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: ExchangeId,
+        mut place: Place,
+    ) -> Result<bool, Error> {
         let needs_http1 = self.exchanges.live(id)?.needs_http1();
         if !needs_http1
             && let Some(own) = self.own_carrier(id)?
             && self.take_reserved(io, id, own)?
         {
             self.core.pools.end(place);
-            return Ok(());
+            return Ok(true);
         }
         let mut avoided = self.exchanges.live(id)?.tried.clone();
         loop {
             let Some(carriers) = self.core.pools.carriers(place) else {
-                return self.find_without_http2(io, id, place);
+                return self.find_without_http2(io, id, place).map(|()| true);
             };
             if carriers.declines || needs_http1 {
                 if self.has_room(io, place) {
                     self.find_connection(io, id, place)?;
-                    return self.keep_to_http1(id, needs_http1);
+                    return self.keep_to_http1(id, needs_http1).map(|()| true);
                 }
             } else if let Some(carrier) = self.find_carrier(io, id, place)? {
-                return self.open_stream_on(io, id, place, carrier);
+                return self.open_stream_on(io, id, place, carrier).map(|()| true);
             }
             self.core.pools.end(place);
             avoided.push(place.server);
             let exchange = self.exchanges.live(id)?;
             let pool = exchange.pool().ok_or(Error::NoPool)?;
             let Some(next) = self.core.pools.pick(io.now(), pool, exchange.key, &avoided) else {
-                return self.find_elsewhere(io, id, otherwise);
+                return Ok(false);
             };
             place = next;
         }
@@ -152,7 +165,7 @@ impl Proxy {
 
     /// The client's connection that a connection to a server is for, where connections are not shared, or the request
     /// authenticates its connection.
-    fn sole_client(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
+    pub(super) fn sole_client(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
         let exchange = self.exchanges.live(id)?;
         if exchange.http()?.connection_multiplexing && !exchange.binds_connection {
             return Ok(None);

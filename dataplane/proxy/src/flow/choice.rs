@@ -32,7 +32,18 @@ impl Proxy {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        self.find_server_or_wait::<I, true>(io, id, otherwise)
+    }
+
+    /// `MAY_WAIT`: the request may be put into the queue of its pool.
+    pub(crate) fn find_server_or_wait<I: Io, const MAY_WAIT: bool>(
+        &mut self,
+        io: &mut I,
+        id: ExchangeId,
+        otherwise: Error,
+    ) -> Result<(), Error> {
         if self.exchanges.live(id)?.caching().is_some()
             && let Looked::Taken = self.look_up(io, id)?
         {
@@ -47,6 +58,9 @@ impl Proxy {
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let pool = exchange.pool().ok_or_else(|| without_pool(exchange))?;
+        if MAY_WAIT && pool.queue_depth.is_some() {
+            return self.find_server_by_queue(io, id, otherwise);
+        }
         if !exchange.tried.is_empty() && core.leaves_pool(exchange, pool) {
             return self.find_elsewhere(io, id, otherwise);
         }

@@ -136,6 +136,14 @@ impl Proxy {
         if let Stage::Http2(_) = client.stage {
             return self.carrier_deadline(io, conn);
         }
+        if let Some(id) = client.exchange()
+            && self.exchanges.peek(id).is_some_and(Exchange::is_queued)
+        {
+            if client.connection.line.has_expired(io) {
+                self.wait_for_no_turn(io, id);
+            }
+            return;
+        }
         let waits = client.exchange().filter(|id| self.exchanges.peek(*id).is_some_and(Exchange::awaits_stored));
         if let Some(id) = waits {
             if client.connection.line.has_expired(io) {

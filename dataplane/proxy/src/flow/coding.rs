@@ -91,6 +91,12 @@ impl Proxy {
     /// Whether responses wait for the next batch, although nothing may happen until then.
     #[inline]
     pub fn has_more_to_do(&self) -> bool {
+        self.has_paced() || self.core.queues.are_due
+    }
+
+    /// Whether some of that is for responses.
+    #[inline]
+    pub(super) fn has_paced(&self) -> bool {
         !self.core.paced.is_empty() || self.core.cache.has_landed()
     }
 

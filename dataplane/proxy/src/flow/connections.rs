@@ -56,14 +56,20 @@ impl Core {
     /// Whether one more connection may open to a server, for a request or a tunnel that counts there already.
     pub(crate) fn may_connect(&mut self, servers: &Sessions<Server>, place: Place) -> bool {
         let most = self.pools.connections_max(place);
-        most.is_none_or(|most| self.connections_beside(servers, place) < most)
+        most.is_none_or(|most| self.connections_beside(servers, place, 1) < most)
     }
 
-    /// How many connections a server has beside the one that is being placed: those that carry streams, and one for each
+    /// The same for a request that does not count there yet.
+    pub(super) fn would_connect(&mut self, servers: &Sessions<Server>, place: Place) -> bool {
+        let most = self.pools.connections_max(place);
+        most.is_none_or(|most| self.connections_beside(servers, place, 0) < most)
+    }
+
+    /// How many connections a server has beside the `own` one that is being placed: those that carry streams, and one for each
     /// tunnel, each session of UDP and each request by HTTP/1.1. Idle ones of HTTP/1.1 do not count, as in other pools. Nor do those that get
     /// no more streams: otherwise a server that leaves while it answers would get no request until then.
-    fn connections_beside(&mut self, servers: &Sessions<Server>, place: Place) -> usize {
-        let works = self.pools.requests(place).saturating_sub(1);
+    fn connections_beside(&mut self, servers: &Sessions<Server>, place: Place, own: usize) -> usize {
+        let works = self.pools.requests(place).saturating_sub(own);
         let Some(carriers) = self.pools.carriers(place) else { return works };
         let load = |conn: &Conn| servers.peek(*conn)?.back.as_ref().map(|back| back.load as usize);
         let streams: usize = carriers.conns.iter().chain(&carriers.retired).filter_map(load).sum();

@@ -20,9 +20,12 @@ impl Proxy {
     pub(crate) fn find_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
         let ClientSide { exchange, client, core } = self.client_side(id)?;
         let peer = client.peer;
-        let Some((pool, is_backup)) = core.next_pool(io.now(), exchange, peer) else {
-            return self.find_suspect(io, id, otherwise);
-        };
+        let next = core.next_pool(io.now(), exchange, peer);
+        if next.as_ref().is_none_or(|(_, is_backup)| *is_backup) && self.waits_in_left_pool(io, id)? {
+            return Ok(());
+        }
+        let Some((pool, is_backup)) = next else { return self.find_suspect(io, id, otherwise) };
+        let exchange = self.exchanges.live(id)?;
         exchange.key = balance_key(&pool, None, peer);
         exchange.turn_to(pool, is_backup);
         self.find_server(io, id, otherwise)
@@ -37,7 +40,11 @@ impl Proxy {
         let pool = exchange.pool().ok_or(otherwise)?;
         let place = core.pools.pick(io.now(), pool, exchange.key, &exchange.tried).ok_or(otherwise)?;
         match exchange.form {
-            Form::Content => self.find_stream(io, id, place, otherwise),
+            Form::Content => match self.find_stream_in_pool(io, id, place)? {
+                true => Ok(()),
+                // No other pool is left.
+                false => Err(otherwise),
+            },
             _ => self.find_connection(io, id, place),
         }
     }

@@ -18,6 +18,7 @@ mod introduction;
 mod judging;
 mod leaving;
 mod notes;
+mod queueing;
 mod records;
 mod request;
 pub(crate) mod rescue;

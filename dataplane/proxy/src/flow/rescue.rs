@@ -86,6 +86,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
         Error::NoServer => (503, Cause::NoServer),
+        Error::QueueTimeout => (503, Cause::ServerQueueTimeout),
         Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Script => (500, Cause::ScriptFailed),
@@ -316,9 +317,9 @@ impl Proxy {
         if let Some(stream) = client.connection.stream().filter(|stream| stream.call.is_some()) {
             stream.code = call::reset_by(error);
         }
-        let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
-        let is_for_scripts =
-            matches!(owed, Owed::Response { .. }) && (error.blames_server() || error == Error::NoServer);
+        let took_none = matches!(error, Error::NoServer | Error::QueueTimeout);
+        let instead = if took_none { Instead::of(exchange) } else { Instead::Page };
+        let is_for_scripts = matches!(owed, Owed::Response { .. }) && (error.blames_server() || took_none);
         let instead = match exchange.take_seen().filter(|_| is_for_scripts) {
             None => instead,
             Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),

@@ -149,7 +149,7 @@ fn server_learns_what_the_client_said_of_trailers_and_time() {
 }
 
 /// Lets time pass until the browser hears something, for two minutes at most.
-fn wait(stage: &mut Stage, browser: &mut Browser) -> Duration {
+pub fn wait(stage: &mut Stage, browser: &mut Browser) -> Duration {
     let mut waited = Duration::ZERO;
     while browser.heard.is_empty() && waited.as_secs() < 120 {
         waited += stage.wait_for_deadline(browser.conn);

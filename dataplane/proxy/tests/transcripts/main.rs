@@ -27,6 +27,7 @@ mod pages;
 mod persistence;
 mod policies;
 mod pool_rules;
+mod queues;
 mod records;
 mod repeats;
 mod reselects;

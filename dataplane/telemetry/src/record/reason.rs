@@ -106,7 +106,7 @@ impl Reasons {
             ServerResponseTimeout => Self::SERVER_RESPONSE_TIMEOUT,
             ServerBadResponse | ServerHeadTooLarge | NoHttp2 => Self::SERVER_BAD_RESPONSE,
             NoPool => Self::NO_POOL,
-            NoServer | ServerWithdrawn => Self::NO_SERVER,
+            NoServer | ServerWithdrawn | ServerQueueTimeout => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
             ScriptFailed => Self::SCRIPT_FAILED,

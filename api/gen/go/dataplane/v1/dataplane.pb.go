@@ -1989,6 +1989,7 @@ type Explanation struct {
 	BoundBy           BoundBy               `protobuf:"varint,680,opt,name=bound_by,json=boundBy,proto3,enum=weir.dataplane.v1.BoundBy" json:"bound_by,omitempty"` // what persistence of the pool goes by
 	Bond              Bond                  `protobuf:"varint,681,opt,name=bond,proto3,enum=weir.dataplane.v1.Bond" json:"bond,omitempty"`                         // what persistence comes to
 	BoundServerId     string                `protobuf:"bytes,682,opt,name=bound_server_id,json=boundServerId,proto3" json:"bound_server_id,omitempty"`             // that the client is bound to; empty: none, or one that is not in the pool
+	WaitsBehind       *uint32               `protobuf:"varint,690,opt,name=waits_behind,json=waitsBehind,proto3,oneof" json:"waits_behind,omitempty"`              // it would wait until servers have fewer connections, as so many others of the worker do
 	Cache             *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2232,6 +2233,13 @@ func (x *Explanation) GetBoundServerId() string {
 		return x.BoundServerId
 	}
 	return ""
+}
+
+func (x *Explanation) GetWaitsBehind() uint32 {
+	if x != nil && x.WaitsBehind != nil {
+		return *x.WaitsBehind
+	}
+	return 0
 }
 
 func (x *Explanation) GetCache() *CacheTold {
@@ -4426,8 +4434,11 @@ type Pool struct {
 	DisableTimeoutMs        *uint32                `protobuf:"varint,670,opt,name=disable_timeout_ms,json=disableTimeoutMs,proto3,oneof" json:"disable_timeout_ms,omitempty"`       // a server that is disabled or removed loses its work then; unset: never
 	DownTimeoutMs           *uint32                `protobuf:"varint,671,opt,name=down_timeout_ms,json=downTimeoutMs,proto3,oneof" json:"down_timeout_ms,omitempty"`                // so does a server that goes down; unset: never
 	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"`                        // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// So many requests wait on the engine while each server that may take them has max_connections; unset: none wait.
+	RequestQueueDepth *uint32 `protobuf:"varint,680,opt,name=request_queue_depth,json=requestQueueDepth,proto3,oneof" json:"request_queue_depth,omitempty"`
+	WaitsForHashed    bool    `protobuf:"varint,681,opt,name=waits_for_hashed,json=waitsForHashed,proto3" json:"waits_for_hashed,omitempty"` // for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
@@ -4673,6 +4684,20 @@ func (x *Pool) GetDownTimeoutMs() uint32 {
 func (x *Pool) GetHashAddresses() bool {
 	if x != nil {
 		return x.HashAddresses
+	}
+	return false
+}
+
+func (x *Pool) GetRequestQueueDepth() uint32 {
+	if x != nil && x.RequestQueueDepth != nil {
+		return *x.RequestQueueDepth
+	}
+	return 0
+}
+
+func (x *Pool) GetWaitsForHashed() bool {
+	if x != nil {
+		return x.WaitsForHashed
 	}
 	return false
 }
@@ -5356,6 +5381,7 @@ type Sample struct {
 	Workers         uint32                    `protobuf:"varint,6,opt,name=workers,proto3" json:"workers,omitempty"`
 	VirtualServices []*VirtualServiceCounters `protobuf:"bytes,7,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
+	Pools           []*PoolCounters           `protobuf:"bytes,680,rep,name=pools,proto3" json:"pools,omitempty"`                                         // of those with a request_queue_depth
 	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`    // a gauge
 	WorkerCounters  []*WorkerCounters         `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"` // in the order of their numbers
 	// Only the rows that differ from those of the Sample before on the same stream, of the same process. All
@@ -5447,6 +5473,13 @@ func (x *Sample) GetVirtualServices() []*VirtualServiceCounters {
 func (x *Sample) GetServers() []*ServerCounters {
 	if x != nil {
 		return x.Servers
+	}
+	return nil
+}
+
+func (x *Sample) GetPools() []*PoolCounters {
+	if x != nil {
+		return x.Pools
 	}
 	return nil
 }
@@ -6458,7 +6491,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x84\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xbe\n" +
 	"\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -6493,9 +6526,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\x126\n" +
 	"\bbound_by\x18\xa8\x05 \x01(\x0e2\x1a.weir.dataplane.v1.BoundByR\aboundBy\x12,\n" +
 	"\x04bond\x18\xa9\x05 \x01(\x0e2\x17.weir.dataplane.v1.BondR\x04bond\x12'\n" +
-	"\x0fbound_server_id\x18\xaa\x05 \x01(\tR\rboundServerId\x123\n" +
+	"\x0fbound_server_id\x18\xaa\x05 \x01(\tR\rboundServerId\x12'\n" +
+	"\fwaits_behind\x18\xb2\x05 \x01(\rH\x01R\vwaitsBehind\x88\x01\x01\x123\n" +
 	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
-	"\x05_said\"~\n" +
+	"\x05_saidB\x0f\n" +
+	"\r_waits_behind\"~\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
@@ -6720,7 +6755,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\x8f\f\n" +
+	"revocation\"\x88\r\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6760,10 +6795,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0ekeeps_disabled\x18\x9a\x05 \x01(\bR\rkeepsDisabled\x122\n" +
 	"\x12disable_timeout_ms\x18\x9e\x05 \x01(\rH\x01R\x10disableTimeoutMs\x88\x01\x01\x12,\n" +
 	"\x0fdown_timeout_ms\x18\x9f\x05 \x01(\rH\x02R\rdownTimeoutMs\x88\x01\x01\x12&\n" +
-	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddressesB\x0e\n" +
+	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddresses\x124\n" +
+	"\x13request_queue_depth\x18\xa8\x05 \x01(\rH\x03R\x11requestQueueDepth\x88\x01\x01\x12)\n" +
+	"\x10waits_for_hashed\x18\xa9\x05 \x01(\bR\x0ewaitsForHashedB\x0e\n" +
 	"\f_hashed_bitsB\x15\n" +
 	"\x13_disable_timeout_msB\x12\n" +
-	"\x10_down_timeout_ms\"\xb0\x01\n" +
+	"\x10_down_timeout_msB\x16\n" +
+	"\x14_request_queue_depth\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6819,7 +6857,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fRecordsTaken\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number\"\xd0\x03\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\x88\x04\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -6828,7 +6866,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\trss_bytes\x18\x05 \x01(\x04R\brssBytes\x12\x18\n" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
-	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
+	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x126\n" +
+	"\x05pools\x18\xa8\x05 \x03(\v2\x1f.weir.dataplane.v1.PoolCountersR\x05pools\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
 	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\x12\x19\n" +
 	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xdf\v\n" +
@@ -7105,6 +7144,7 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Http2ToServers)(nil),         // 93: weir.dataplane.v1.Http2ToServers
 	(*FailAnswer)(nil),             // 94: weir.dataplane.v1.FailAnswer
 	(WhenServerDown)(0),            // 95: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 96: weir.dataplane.v1.PoolCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7208,25 +7248,26 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	61,  // 98: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
 	64,  // 99: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
 	70,  // 100: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	71,  // 101: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	69,  // 102: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 103: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	68,  // 104: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	65,  // 105: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	66,  // 106: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 107: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 108: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 109: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 110: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 111: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 112: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 113: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 114: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	96,  // 101: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	71,  // 102: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	69,  // 103: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 104: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	68,  // 105: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	65,  // 106: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	66,  // 107: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 108: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 109: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 110: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 111: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 112: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 113: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 114: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 115: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -737,6 +737,83 @@ func (x *Standing) GetSharePercent() uint32 {
 	return 0
 }
 
+// Of the requests that wait for servers of a pool.
+type PoolCounters struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid           string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Queued             uint64                 `protobuf:"varint,2,opt,name=queued,proto3" json:"queued,omitempty"`                                                     // a gauge: requests that wait
+	QueuedTotal        uint64                 `protobuf:"varint,3,opt,name=queued_total,json=queuedTotal,proto3" json:"queued_total,omitempty"`                        // that had to wait
+	QueueFullTotal     uint64                 `protobuf:"varint,4,opt,name=queue_full_total,json=queueFullTotal,proto3" json:"queue_full_total,omitempty"`             // that would have had to, but so many waited already
+	QueueTimeoutsTotal uint64                 `protobuf:"varint,5,opt,name=queue_timeouts_total,json=queueTimeoutsTotal,proto3" json:"queue_timeouts_total,omitempty"` // of queued_total, those that waited too long
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *PoolCounters) Reset() {
+	*x = PoolCounters{}
+	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolCounters) ProtoMessage() {}
+
+func (x *PoolCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolCounters.ProtoReflect.Descriptor instead.
+func (*PoolCounters) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PoolCounters) GetPoolUuid() string {
+	if x != nil {
+		return x.PoolUuid
+	}
+	return ""
+}
+
+func (x *PoolCounters) GetQueued() uint64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *PoolCounters) GetQueuedTotal() uint64 {
+	if x != nil {
+		return x.QueuedTotal
+	}
+	return 0
+}
+
+func (x *PoolCounters) GetQueueFullTotal() uint64 {
+	if x != nil {
+		return x.QueueFullTotal
+	}
+	return 0
+}
+
+func (x *PoolCounters) GetQueueTimeoutsTotal() uint64 {
+	if x != nil {
+		return x.QueueTimeoutsTotal
+	}
+	return 0
+}
+
 // HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
 // carries requests of many clients at once.
 type Http2ToServers struct {
@@ -749,7 +826,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +838,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +851,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -806,7 +883,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +895,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +908,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -919,7 +996,13 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
 	"\x05ratio\x18\x05 \x01(\rR\x05ratio\x12$\n" +
-	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"f\n" +
+	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"\xc2\x01\n" +
+	"\fPoolCounters\x12\x1b\n" +
+	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x16\n" +
+	"\x06queued\x18\x02 \x01(\x04R\x06queued\x12!\n" +
+	"\fqueued_total\x18\x03 \x01(\x04R\vqueuedTotal\x12(\n" +
+	"\x10queue_full_total\x18\x04 \x01(\x04R\x0equeueFullTotal\x120\n" +
+	"\x14queue_timeouts_total\x18\x05 \x01(\x04R\x12queueTimeoutsTotal\"f\n" +
 	"\x0eHttp2ToServers\x12,\n" +
 	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
 	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\xbf\x01\n" +
@@ -969,7 +1052,7 @@ func file_dataplane_v1_groups_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_dataplane_v1_groups_proto_goTypes = []any{
 	(Eligibility)(0),          // 0: weir.dataplane.v1.Eligibility
 	(WhenServerDown)(0),       // 1: weir.dataplane.v1.WhenServerDown
@@ -981,21 +1064,22 @@ var file_dataplane_v1_groups_proto_goTypes = []any{
 	(*ErrorPageProfile)(nil),  // 7: weir.dataplane.v1.ErrorPageProfile
 	(*ErrorPage)(nil),         // 8: weir.dataplane.v1.ErrorPage
 	(*Standing)(nil),          // 9: weir.dataplane.v1.Standing
-	(*Http2ToServers)(nil),    // 10: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil), // 11: weir.dataplane.v1.CookiePersistence
-	(*Close)(nil),             // 12: weir.dataplane.v1.Close
-	(*LocalResponse)(nil),     // 13: weir.dataplane.v1.LocalResponse
-	(*HttpRedirect)(nil),      // 14: weir.dataplane.v1.HttpRedirect
-	(*NumberMatch)(nil),       // 15: weir.dataplane.v1.NumberMatch
+	(*PoolCounters)(nil),      // 10: weir.dataplane.v1.PoolCounters
+	(*Http2ToServers)(nil),    // 11: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil), // 12: weir.dataplane.v1.CookiePersistence
+	(*Close)(nil),             // 13: weir.dataplane.v1.Close
+	(*LocalResponse)(nil),     // 14: weir.dataplane.v1.LocalResponse
+	(*HttpRedirect)(nil),      // 15: weir.dataplane.v1.HttpRedirect
+	(*NumberMatch)(nil),       // 16: weir.dataplane.v1.NumberMatch
 }
 var file_dataplane_v1_groups_proto_depIdxs = []int32{
 	5,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
 	6,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	12, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
-	13, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
-	14, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	13, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
+	14, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
+	15, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
 	8,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
-	15, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
+	16, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
 	0,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
@@ -1023,7 +1107,7 @@ func file_dataplane_v1_groups_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_groups_proto_rawDesc), len(file_dataplane_v1_groups_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
