@@ -124,11 +124,8 @@ impl Proxy {
     fn queue<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
         let Self { exchanges, core, .. } = self;
         let pool = exchanges.live(id)?.pool().cloned().ok_or(Error::NoPool)?;
+        // Those that have gone in this batch still count.
         let waiting = core.queues.of(pool.id);
-        if waiting.len() >= pool.queue_depth.unwrap_or_default() {
-            // Some may have gone.
-            waiting.retain(|other| exchanges.peek(*other).is_some_and(Exchange::is_queued));
-        }
         let has_room = waiting.len() < pool.queue_depth.unwrap_or_default();
         if has_room {
             waiting.push(id);
@@ -159,10 +156,14 @@ impl Proxy {
         let mut some_go_on = false;
         for pool in self.core.queues.pools() {
             let mut goes_on = false;
+            self.forget_gone(pool);
             for _ in 0..self.core.queues.of(pool).len() {
                 let Some(id) = self.next_of_queue(io, pool) else { break };
                 self.leave_queue(io, id);
                 goes_on |= !self.exchanges.peek(id).is_some_and(Exchange::is_queued);
+            }
+            if goes_on {
+                self.forget_gone(pool);
             }
             let requests = self.core.queues.of(pool).len() as u64;
             self.core.counters.note(Happening::Waiting { pool, requests });
@@ -176,13 +177,19 @@ impl Proxy {
         }
     }
 
-    /// Takes the newest request of a queue that need not wait any more. Forgets those that have gone.
+    /// Forgets requests that do not wait in a queue any more.
+    fn forget_gone(&mut self, pool: u32) {
+        let Self { exchanges, core, .. } = self;
+        core.queues.of(pool).retain(|id| exchanges.peek(*id).is_some_and(Exchange::is_queued));
+    }
+
+    /// Takes the newest request of a queue that need not wait any more.
     fn next_of_queue<I: Io>(&mut self, io: &I, pool: u32) -> Option<ExchangeId> {
         let mut waiting = std::mem::take(self.core.queues.of(pool));
-        waiting.retain(|id| self.exchanges.peek(*id).is_some_and(Exchange::is_queued));
         let mut is_full = false;
         let next = waiting.iter().rposition(|id| {
-            let is_for_any = self.exchanges.peek(*id).is_some_and(is_for_any);
+            let Some(exchange) = self.exchanges.peek(*id).filter(|exchange| exchange.is_queued()) else { return false };
+            let is_for_any = is_for_any(exchange);
             let waits = is_for_any && is_full || self.has_to_wait(io, *id).unwrap_or_default();
             is_full |= is_for_any && waits;
             !waits
