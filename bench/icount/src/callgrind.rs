@@ -8,6 +8,10 @@ use crate::{Failure, profile::Profile, rows::Row};
 /// and clear with vector instructions.
 const NO_REP: &str = "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000";
 
+/// mimalloc gives memory back to the kernel when it was unused for a while. A run is so slow that this falls between two
+/// batches, or into one, by the clock. So it never gives any back.
+const NO_PURGE: &str = "-1";
+
 /// The profile of a whole run; its file stays in `dir`.
 pub fn profile(row: &Row, dir: &Path) -> Result<Profile, Failure> {
     let file = dir.join(format!("{}.callgrind", row.name));
@@ -20,6 +24,7 @@ pub fn profile(row: &Row, dir: &Path) -> Result<Profile, Failure> {
         .arg(std::env::current_exe()?)
         .args(["--run", row.name])
         .env("GLIBC_TUNABLES", NO_REP)
+        .env("MIMALLOC_PURGE_DELAY", NO_PURGE)
         .output()
         .map_err(|why| format!("valgrind does not start: {why}; install it: apt-get install valgrind"))?;
     if !output.status.success() {
