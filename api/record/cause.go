@@ -59,6 +59,7 @@ var causeNames = [...]string{
 	"script_failed",
 	"server_withdrawn",
 	"server_queue_timeout",
+	"server_connection_rate",
 	"internal",
 }
 

@@ -50,6 +50,7 @@ var meanings = map[string]string{
 	"server_bad_response":          "a response was malformed: does the server speak what enable_http2 of the pool says?",
 	"server_head_too_large":        "the head of a response was too large",
 	"server_withdrawn":             "a server was disabled, removed or went down, and its time to finish was over (docs/pools.md)",
+	"server_connection_rate":       "new connections to all servers of the pool were beyond max_conn_rate_per_server (docs/limits.md)",
 	"server_queue_timeout":         "all servers of the pool had max_concurrent_connections_per_server for too long (docs/pools.md)",
 	"no_pool":                      "the virtual service has no pool",
 	"no_http2":                     "the pool of a gRPC call has no enable_http2, or a server wanted HTTP/1.1 for a call or for a request that cannot be sent twice",

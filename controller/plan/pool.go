@@ -112,6 +112,9 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 	if from.RequestQueueEnabled {
 		compiled.RequestQueueDepth = &from.RequestQueueDepth
 	}
+	if rate := from.MaxConnRatePerServer; rate != nil {
+		compiled.ConnectRate = rateLimit(rate.RateLimiter, rate.Action)
+	}
 	failAction(from.FailAction, compiled)
 	compiled.Reselect = reselect(subject, from, report)
 	if from.Analytics != nil {

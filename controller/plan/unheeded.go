@@ -39,7 +39,6 @@ func declare[T any](kind, path string, settings []unheeded[T]) unheededTable[T] 
 }
 
 const (
-	noServerRates = "engines do not limit how often they connect to a server yet: has no effect"
 	noDosers      = "engines refuse whoever exceeds max_cps_per_client, and do not lower the limit for them: has no effect"
 	allAlike      = "engines limit clients and paths that they see for the first time as all others: has no effect"
 	noRequests    = "engines see no requests at layer 4: has no effect"
@@ -111,7 +110,10 @@ var unheededOfConnections = declare("virtualservice", "", slices.Concat(
 ))
 
 var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
-	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noServerRates},
+	{"max_conn_rate_per_server", func(p *model.Pool) bool {
+		return p.MaxConnRatePerServer != nil &&
+			(p.MaxConnRatePerServer.HTTPHeader != "" || p.MaxConnRatePerServer.HTTPCookie != "")
+	}, "http_header and http_cookie are for limits of requests: connections to servers have none"},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},

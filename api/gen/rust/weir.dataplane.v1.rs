@@ -2262,6 +2262,9 @@ pub struct Pool {
     /// So many requests wait on the engine while each server that may take them has max_connections; unset: none wait.
     #[prost(uint32, optional, tag = "680")]
     pub request_queue_depth: ::core::option::Option<u32>,
+    /// of new connections to each server, on this engine; unset: no limit
+    #[prost(message, optional, tag = "682")]
+    pub connect_rate: ::core::option::Option<RateLimit>,
     /// for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
     #[prost(bool, tag = "681")]
     pub waits_for_hashed: bool,

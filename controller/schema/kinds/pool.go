@@ -99,7 +99,8 @@ func init() {
 			schema.NoEffect("a pool has only the servers in the field servers",
 				`autoscale_* external_autoscale_groups ipaddrgroup_ref
 				networks nsx_securitygroup resolve_pool_by_dns`),
-			schema.NoEffect(noRates, "max_conn_rate_per_server"),
+			schema.NoEffect("engines count each server exactly",
+				"max_conn_rate_per_server.explicit_tracking max_conn_rate_per_server.fine_grain"),
 			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),
 			schema.NoEffect("Weir serves no sites", "gslb_sp_enabled sp_gs_info"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -244,7 +245,8 @@ func (p *Pool) Validate() *schema.FieldError {
 			Problem: "is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
 		}
 	}
-	return cmp.Or(p.checkReselect(), p.checkNames(), p.FailAction.check("fail_action"))
+	return cmp.Or(p.checkReselect(), p.checkNames(), p.FailAction.check("fail_action"),
+		p.MaxConnRatePerServer.check("max_conn_rate_per_server"))
 }
 
 func (p *Pool) checkReselect() *schema.FieldError {

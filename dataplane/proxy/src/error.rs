@@ -65,6 +65,8 @@ pub enum Error {
     NoServer,
     /// The servers that would have taken the request had as many connections as they may have, for too long.
     QueueTimeout,
+    /// A new connection to each server that may take the request would be beyond a limit of their rate.
+    ServersTooOften,
     /// The server that the request is bound to is down, and no other one may get it.
     BoundServerDown,
     /// A rule of an HTTP policy ends the client's connection.

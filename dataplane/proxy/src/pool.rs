@@ -7,6 +7,7 @@ use std::{
 };
 
 use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Standing};
+use weir_rules::Excess;
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
@@ -80,6 +81,15 @@ pub(crate) enum Preview {
     /// The request is bound to a server that is down, and no other server may get it.
     Nothing,
     Picked(usize, Reason),
+}
+
+/// What becomes of a new connection by the rate of its pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Connect {
+    Begins,
+    /// It begins, but is beyond the rate.
+    IsReported,
+    IsTooMany,
 }
 
 /// What becomes of a request by the server that it is bound to.
@@ -169,6 +179,31 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let owner = row.balancer.owner(key)?;
         Some(row.place(owner)?.server)
+    }
+
+    /// A connection to this server is about to begin: whether that is within the rate of its pool.
+    #[cold]
+    pub fn connect(&mut self, at: Place, now: Time) -> Connect {
+        let Some(row) = self.row(at.pool) else { return Connect::Begins };
+        let Some((rate, position)) = row.pool.connect_rate.as_ref().zip(row.position(at)) else {
+            return Connect::Begins;
+        };
+        match (rate.admits(position, now.nanos), &rate.excess) {
+            (true, _) => Connect::Begins,
+            (false, Excess::Report) => Connect::IsReported,
+            (false, _) => Connect::IsTooMany,
+        }
+    }
+
+    /// Whether some server that takes requests had as many new connections as it may have.
+    #[cold]
+    pub fn had_too_many_connects(&mut self, pool: &Pool, now: Time) -> bool {
+        let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return false };
+        let Some(rate) = row.pool.connect_rate.as_ref().filter(|rate| rate.excess != Excess::Report) else {
+            return false;
+        };
+        let mut standing = (0..row.pool.servers.len()).filter(|position| row.balancer.stands(*position));
+        standing.any(|position| !rate.would_admit(position, now.nanos))
     }
 
     /// What servers of a pool have for a request. In a pool that speaks HTTP/2, connections do not count.

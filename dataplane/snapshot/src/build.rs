@@ -200,6 +200,7 @@ impl<'c> Draft<'c> {
                 server_ids: &mut self.server_ids,
                 workers: self.worker.workers,
                 offset: self.worker.offset,
+                tallies: &self.worker.tallies,
                 tls: ServerTlsReader {
                     certificates: &self.certificates,
                     pki_profiles: &self.pki_profiles,

@@ -10,11 +10,12 @@ use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown};
 use weir_policy::{Named, Persistence, PersistenceSettings, is_host};
+use weir_rate::Tallies;
 use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
 use crate::{
-    FailAction, Finding, Reselect, ServerTls, address, analytics,
+    ConnectRate, FailAction, Finding, Reselect, ServerTls, address, analytics,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{both_or_neither, reference},
@@ -68,6 +69,8 @@ pub struct Pool {
     pub has_hosts: bool,
     /// So many requests wait on this worker while servers have their maximum of connections; `None`: none wait.
     pub queue_depth: Option<usize>,
+    /// `None`: connections to its servers may begin as often as they like.
+    pub connect_rate: Option<ConnectRate>,
 }
 
 /// How long a server keeps what it has; `None`: until that ends.
@@ -174,6 +177,7 @@ pub(crate) struct PoolReader<'s> {
     pub server_ids: &'s mut Renumbering,
     pub workers: u32,
     pub offset: u32,
+    pub tallies: &'s Tallies,
     pub tls: ServerTlsReader<'s>,
 }
 
@@ -207,6 +211,10 @@ impl PoolReader<'_> {
         let persistence = persistence(source, &servers, subject, findings);
         let reselect = source.reselect.as_ref().and_then(|source| Reselect::read(source, subject, findings));
         let not_errors = analytics::statuses(subject, &source.not_errors, findings);
+        let names = servers.iter().map(|server| server.name.as_str());
+        let connect_rate = source.connect_rate.as_ref();
+        let connect_rate = connect_rate
+            .and_then(|rate| ConnectRate::read(rate, (subject, &source.uuid), names, self.tallies, findings));
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
@@ -246,6 +254,7 @@ impl PoolReader<'_> {
                 down: source.down_timeout_ms.map(|ms| Duration::from_millis(ms.into())),
             },
             not_errors,
+            connect_rate,
             queue_depth: source.request_queue_depth.map(|depth| self.share(depth) as usize),
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))

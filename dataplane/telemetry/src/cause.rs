@@ -121,6 +121,8 @@ causes! {
     ServerWithdrawn = "server_withdrawn",
     /// All servers of the pool had their maximum of connections for too long.
     ServerQueueTimeout = "server_queue_timeout",
+    /// A new connection to each server of the pool would have been beyond a limit of how often they may come.
+    ServerConnectionRate = "server_connection_rate",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

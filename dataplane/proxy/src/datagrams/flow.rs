@@ -21,7 +21,7 @@ use crate::{
     client::admitted,
     flow::rescue::remedy,
     io::{Gone, Time},
-    pool::{Place, balance_key},
+    pool::{Connect, Place, balance_key},
     proxy::Proxy,
 };
 
@@ -240,6 +240,28 @@ impl Proxy {
         Err(if aim.pools().next().is_some() { Cause::NoServer } else { Cause::NoPool })
     }
 
+    /// The server of a new session: that at `place`, or another one if that has had too many.
+    fn place_for_session<I: DatagramIo>(
+        &mut self,
+        io: &I,
+        key: Key,
+        service: &VirtualService,
+        mut place: Place,
+    ) -> Result<Place, Cause> {
+        let mut avoided = Vec::new();
+        while self.core.pools.connect(place, io.now()) == Connect::IsTooMany {
+            self.core.pools.end(place);
+            avoided.push(place.server);
+            // Each datagram of such a client finds a server of its own.
+            let other = match key.server {
+                Key::ANY => self.choose_place(io.now(), service, ends(io, key), &avoided),
+                _ => Err(Cause::ServerConnectionRate),
+            };
+            place = other.map_err(|_| Cause::ServerConnectionRate)?;
+        }
+        Ok(place)
+    }
+
     fn begin_session_at<I: DatagramIo>(
         &mut self,
         io: &mut I,
@@ -247,6 +269,7 @@ impl Proxy {
         service: &Arc<VirtualService>,
         place: Place,
     ) -> Result<u32, Cause> {
+        let place = self.place_for_session(io, key, service, place)?;
         let opened = self.admit(key.peer).and_then(|()| {
             let opened = open(io, place.address, service, key.peer);
             opened.inspect_err(|why| self.make_room_after(io, *why)).map_err(cause_not_opened)

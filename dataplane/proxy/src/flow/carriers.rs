@@ -44,7 +44,10 @@ impl Proxy {
     ) -> Result<(), Error> {
         match self.find_stream_in_pool(io, id, place)? {
             true => Ok(()),
-            false => self.find_elsewhere(io, id, otherwise),
+            false => {
+                let otherwise = self.without_stream(io.now(), id, otherwise);
+                self.find_elsewhere(io, id, otherwise)
+            }
         }
     }
 
@@ -114,15 +117,22 @@ impl Proxy {
         }
         let carriers = self.core.pools.carriers(place).map_or(0, |carriers| carriers.conns.len());
         let may_connect = self.core.may_connect(&self.servers, place);
+        let mut dismissed = None;
         if carriers >= self.core.limits.idle_connections || !may_connect {
             match offers.unused {
-                Some(unused) => self.dismiss_carrier(io, unused, Code::NoError),
+                Some(unused) => dismissed = Some(unused),
                 None if offers.tight.is_some() || offers.coming.is_some() => {
                     return Ok(offers.tight.or(offers.coming));
                 }
                 None if !may_connect => return Ok(None),
                 None => {}
             }
+        }
+        if !self.may_connect_for(io.now(), id, place)? {
+            return Ok(offers.tight.or(offers.coming));
+        }
+        if let Some(unused) = dismissed {
+            self.dismiss_carrier(io, unused, Code::NoError);
         }
         let fresh = self.open_carrier(io, id, place)?;
         Ok(Some(offers.tight.unwrap_or(fresh)))

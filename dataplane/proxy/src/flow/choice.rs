@@ -95,19 +95,28 @@ impl Proxy {
     /// Gives the exchange a connection of its own to the server at `place`: an idle one, or a new one.
     #[inline(always)]
     pub(crate) fn find_connection<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
+        if self.take_idle(io, id, place)? {
+            return Ok(());
+        }
+        let pool = self.exchanges.live(id)?.pool().cloned().ok_or(Error::NoPool)?;
+        if pool.connect_rate.is_some() {
+            return self.connect_within_rate(io, id, place, &pool);
+        }
+        self.connect_for(io, id, place, pool)
+    }
+
+    /// Gives the exchange an idle connection to the server at `place`, if one suits it.
+    #[inline(always)]
+    pub(super) fn take_idle<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<bool, Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.pool().ok_or(Error::NoPool)?;
         let suits = |idle| {
             !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
         };
-        if let Some(idle) = core.pools.take_idle(place, suits) {
-            exchange.wait_for(Wait::Server(idle));
-            self.start_on(io, id, idle);
-            return Ok(());
-        }
-        let pool = pool.clone();
-        self.connect_for(io, id, place, pool)
+        let Some(idle) = core.pools.take_idle(place, suits) else { return Ok(false) };
+        exchange.wait_for(Wait::Server(idle));
+        self.start_on(io, id, idle);
+        Ok(true)
     }
 
     /// Opens a connection of its own for the exchange.

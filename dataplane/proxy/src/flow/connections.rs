@@ -9,7 +9,7 @@ use weir_wire::http2::Code;
 use crate::{
     core::Core,
     io::{Conn, Io},
-    pool::Place,
+    pool::{Connect, Place},
     proxy::Proxy,
     server::Server,
     sessions::Sessions,
@@ -28,6 +28,24 @@ impl Proxy {
             let place = self.core.pools.pick(io.now(), pool, key, &avoided)?;
             // In other pools the balancer knows the limit.
             if pool.http2.is_none() || self.has_room(io, place) {
+                return Some(place);
+            }
+            self.core.pools.end(place);
+            avoided.push(place.server);
+        }
+    }
+
+    /// The same, to which a connection may begin now.
+    pub(crate) fn place_within_rate<I: Io>(
+        &mut self,
+        io: &mut I,
+        pool: &Arc<Pool>,
+        key: HashKey,
+        mut avoided: Vec<u32>,
+    ) -> Option<Place> {
+        loop {
+            let place = self.place_with_room(io, pool, key, avoided.clone())?;
+            if pool.connect_rate.is_none() || self.core.pools.connect(place, io.now()) != Connect::IsTooMany {
                 return Some(place);
             }
             self.core.pools.end(place);

@@ -43,7 +43,7 @@ impl Proxy {
             Form::Content => match self.find_stream_in_pool(io, id, place)? {
                 true => Ok(()),
                 // No other pool is left.
-                false => Err(otherwise),
+                false => Err(self.without_stream(io.now(), id, otherwise)),
             },
             _ => self.find_connection(io, id, place),
         }
@@ -63,7 +63,7 @@ impl Proxy {
         loop {
             let pool = self.core.pool_after(io.now(), aim, peer, &left)?;
             let key = balance_key(&pool, None, peer);
-            if let Some(place) = self.place_with_room(io, &pool, key, avoided.to_vec()) {
+            if let Some(place) = self.place_within_rate(io, &pool, key, avoided.to_vec()) {
                 return Some((pool, place));
             }
             if self.core.pools.denies(io.now(), &pool, key, avoided) {

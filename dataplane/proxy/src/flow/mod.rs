@@ -8,6 +8,7 @@ mod carry;
 mod choice;
 mod client_events;
 mod coding;
+mod connect_rate;
 mod connections;
 mod elsewhere;
 mod eviction;

@@ -3,7 +3,7 @@
 
 use weir_balance::Failure;
 use weir_jwt::Fault;
-use weir_rules::{Barred, LocalResponse};
+use weir_rules::{Barred, Excess, LocalResponse, Redirect};
 use weir_script::{Ending, Seen};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
@@ -86,6 +86,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
         Error::NoServer => (503, Cause::NoServer),
+        Error::ServersTooOften => (503, Cause::ServerConnectionRate),
         Error::QueueTimeout => (503, Cause::ServerQueueTimeout),
         Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
@@ -229,16 +230,29 @@ impl Instead {
             Some(FailAction::CloseConnection) => Self::Close,
             Some(FailAction::Answer(response)) if response.status == 503 && response.content.is_empty() => Self::Page,
             Some(FailAction::Answer(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
-            Some(FailAction::Redirect(redirect)) => {
-                let target = exchange.target().unwrap_or_default();
-                let Some(location) = redirect.location_of(&target) else { return Self::Page };
-                let (content_type, content) = Default::default();
-                let response = LocalResponse { status: redirect.status, content_type, content };
-                Self::Answer { response, location }
-            }
+            Some(FailAction::Redirect(redirect)) => Self::redirect(exchange, redirect),
             // No server of the backup takes it either.
             Some(FailAction::LocalResponse | FailAction::Backup(_)) | None => Self::Page,
         }
+    }
+
+    /// Of a request for which no connection to a server may begin.
+    #[cold]
+    fn beyond_rate(exchange: &Exchange) -> Self {
+        match exchange.pool().and_then(|pool| pool.connect_rate.as_ref()).map(|rate| &rate.excess) {
+            Some(Excess::Close { reset }) => Self::Scripted(Ending::Close { reset: *reset }),
+            Some(Excess::Respond(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
+            Some(Excess::Redirect(redirect)) => Self::redirect(exchange, redirect),
+            Some(Excess::Report) | None => Self::Page,
+        }
+    }
+
+    fn redirect(exchange: &Exchange, redirect: &Redirect) -> Self {
+        let target = exchange.target().unwrap_or_default();
+        let Some(location) = redirect.location_of(&target) else { return Self::Page };
+        let (content_type, content) = Default::default();
+        let response = LocalResponse { status: redirect.status, content_type, content };
+        Self::Answer { response, location }
     }
 }
 
@@ -318,7 +332,11 @@ impl Proxy {
             stream.code = call::reset_by(error);
         }
         let took_none = matches!(error, Error::NoServer | Error::QueueTimeout);
-        let instead = if took_none { Instead::of(exchange) } else { Instead::Page };
+        let instead = match error {
+            Error::ServersTooOften => Instead::beyond_rate(exchange),
+            _ if took_none => Instead::of(exchange),
+            _ => Instead::Page,
+        };
         let is_for_scripts = matches!(owed, Owed::Response { .. }) && (error.blames_server() || took_none);
         let instead = match exchange.take_seen().filter(|_| is_for_scripts) {
             None => instead,

@@ -6,6 +6,7 @@ mod barred;
 mod caching;
 mod calls;
 mod compression;
+mod connect_rates;
 mod datagrams;
 mod departures;
 mod downgrades;

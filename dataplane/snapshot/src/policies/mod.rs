@@ -1,7 +1,7 @@
 //! HTTP policies of a Plan: groups of strings and of addresses, sets of rules, and what a virtual service has of them.
 
 mod groups;
-mod rate;
+pub(crate) mod rate;
 mod read;
 pub(crate) mod rule;
 

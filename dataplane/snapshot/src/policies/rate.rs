@@ -12,7 +12,7 @@ use crate::finding::{Findings, Subject};
 const NUMBER_MAX: u32 = 1_000_000_000;
 
 /// Where a limit is: its object, its place there, and what tells it from the other limits of a virtual service.
-pub(super) struct Place<'p> {
+pub(crate) struct Place<'p> {
     pub subject: Subject<'p>,
     pub at: &'p str,
     pub scope: &'p str,
@@ -38,7 +38,7 @@ pub(crate) fn read_limits(
 }
 
 /// `None`: it cannot be used; the findings say why.
-pub(super) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<RateRule> {
+pub(crate) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<RateRule> {
     use v1::rate_limit::Action;
     let Place { subject, at, scope, identity } = *place;
     let mut is_sound = check_numbers(subject, at, from, findings);

@@ -110,7 +110,9 @@ impl Reasons {
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
             ScriptFailed => Self::SCRIPT_FAILED,
-            ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
+            ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate | ServerConnectionRate => {
+                Self::RATE_LIMITED
+            }
         }
     }
 }

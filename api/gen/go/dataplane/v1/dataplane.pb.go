@@ -4435,8 +4435,9 @@ type Pool struct {
 	DownTimeoutMs           *uint32                `protobuf:"varint,671,opt,name=down_timeout_ms,json=downTimeoutMs,proto3,oneof" json:"down_timeout_ms,omitempty"`                // so does a server that goes down; unset: never
 	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"`                        // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
 	// So many requests wait on the engine while each server that may take them has max_connections; unset: none wait.
-	RequestQueueDepth *uint32 `protobuf:"varint,680,opt,name=request_queue_depth,json=requestQueueDepth,proto3,oneof" json:"request_queue_depth,omitempty"`
-	WaitsForHashed    bool    `protobuf:"varint,681,opt,name=waits_for_hashed,json=waitsForHashed,proto3" json:"waits_for_hashed,omitempty"` // for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
+	RequestQueueDepth *uint32    `protobuf:"varint,680,opt,name=request_queue_depth,json=requestQueueDepth,proto3,oneof" json:"request_queue_depth,omitempty"`
+	ConnectRate       *RateLimit `protobuf:"bytes,682,opt,name=connect_rate,json=connectRate,proto3" json:"connect_rate,omitempty"`             // of new connections to each server, on this engine; unset: no limit
+	WaitsForHashed    bool       `protobuf:"varint,681,opt,name=waits_for_hashed,json=waitsForHashed,proto3" json:"waits_for_hashed,omitempty"` // for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -4693,6 +4694,13 @@ func (x *Pool) GetRequestQueueDepth() uint32 {
 		return *x.RequestQueueDepth
 	}
 	return 0
+}
+
+func (x *Pool) GetConnectRate() *RateLimit {
+	if x != nil {
+		return x.ConnectRate
+	}
+	return nil
 }
 
 func (x *Pool) GetWaitsForHashed() bool {
@@ -6755,7 +6763,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\x88\r\n" +
+	"revocation\"\xca\r\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6796,7 +6804,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x12disable_timeout_ms\x18\x9e\x05 \x01(\rH\x01R\x10disableTimeoutMs\x88\x01\x01\x12,\n" +
 	"\x0fdown_timeout_ms\x18\x9f\x05 \x01(\rH\x02R\rdownTimeoutMs\x88\x01\x01\x12&\n" +
 	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddresses\x124\n" +
-	"\x13request_queue_depth\x18\xa8\x05 \x01(\rH\x03R\x11requestQueueDepth\x88\x01\x01\x12)\n" +
+	"\x13request_queue_depth\x18\xa8\x05 \x01(\rH\x03R\x11requestQueueDepth\x88\x01\x01\x12@\n" +
+	"\fconnect_rate\x18\xaa\x05 \x01(\v2\x1c.weir.dataplane.v1.RateLimitR\vconnectRate\x12)\n" +
 	"\x10waits_for_hashed\x18\xa9\x05 \x01(\bR\x0ewaitsForHashedB\x0e\n" +
 	"\f_hashed_bitsB\x15\n" +
 	"\x13_disable_timeout_msB\x12\n" +
@@ -7241,33 +7250,34 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	55,  // 91: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
 	94,  // 92: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
 	95,  // 93: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	55,  // 94: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 95: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	59,  // 96: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	60,  // 97: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	61,  // 98: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	64,  // 99: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	70,  // 100: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	96,  // 101: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	71,  // 102: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	69,  // 103: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 104: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	68,  // 105: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	65,  // 106: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	66,  // 107: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 108: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 109: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 110: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 111: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 112: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 113: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 114: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 115: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	86,  // 94: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	55,  // 95: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 96: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	59,  // 97: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	60,  // 98: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	61,  // 99: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	64,  // 100: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	70,  // 101: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	96,  // 102: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	71,  // 103: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	69,  // 104: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 105: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	68,  // 106: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	65,  // 107: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	66,  // 108: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 109: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 110: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 111: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 112: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 113: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 114: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 115: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 116: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	117, // [117:117] is the sub-list for method output_type
+	117, // [117:117] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
