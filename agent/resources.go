@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,7 @@ func resources() *enginev1.Resources {
 	if name, err := os.Hostname(); err == nil {
 		own.Hostname = name
 	}
+	own.Network = network()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return own
@@ -35,4 +37,17 @@ func resources() *enginev1.Resources {
 		}
 	}
 	return own
+}
+
+// network names the network namespace of this process, unlike those of all machines; empty: the kernel does not tell.
+func network() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
 }

@@ -43,7 +43,7 @@ func (e *Engine) facts() place.Engine {
 	nextHop, _ := netip.ParseAddr(e.Routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
 		Up: e.Works(), Since: e.turnedAt, Gathering: e.gathering, Told: e.heldKnown, Host: e.Resources.GetHostname(),
-		CPUPercent: cpu, NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
+		Network: e.Resources.GetNetwork(), CPUPercent: cpu, NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
 	}
 	switch {
 	case e.Refusal != nil:

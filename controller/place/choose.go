@@ -41,6 +41,17 @@ func (s *service) chooseFresh() (*model.Engine, string) {
 
 // objection returns the reason why an engine cannot take a seat; empty: it can.
 func (s *service) objection(engine *model.Engine) string {
+	if why := s.ownObjection(engine); why != "" {
+		return why
+	}
+	if listener := s.listenerBeside(engine); listener != "" {
+		return fmt.Sprintf("has the same addresses as %s, where it listens", s.name(listener))
+	}
+	return ""
+}
+
+// ownObjection is the part of objection that does not depend on what engines in the same network do.
+func (s *service) ownObjection(engine *model.Engine) string {
 	seat := s.a.seat(engine.UUID)
 	idle := s.load[engine.UUID] == 0
 	switch {

@@ -1,14 +1,15 @@
 // Package place decides which engines serve which virtual service. It is a pure function of the model, of what is known
 // about engines, and of the decisions so far. It is the stage between model and plan. An engine that serves keeps
-// serving; no engine stops before enough others serve.
+// serving; no engine stops before enough others serve, unless only engines with the same addresses could.
 //
 // decide.go has the input and the output. placer.go keeps from one decision to the next what is still true, together.go
 // finds the virtual services that go together. service.go takes a virtual service one step further, or all that share
 // an address: hear.go reads what engines reported, size.go brings the number of seats to the wanted one, serving.go
-// counts the engines that serve, choose.go finds another engine, reach.go checks whether clients reach it, gather.go
-// waits for engines that have yet to connect, seat.go changes seats. order.go and redistribute.go carry out the orders
-// of operators, need.go counts the engines that a group lacks. load.go computes loads, rebalance.go moves virtual
-// services because of them. Nothing here starts an engine, or knows how an engine carries out a duty.
+// counts the engines that serve, choose.go finds another engine, reach.go checks whether clients reach it, beside.go
+// moves the virtual service between engines with the same addresses, gather.go waits for engines that have yet to
+// connect, seat.go changes seats. order.go and redistribute.go carry out the orders of operators, need.go counts the
+// engines that a group lacks. load.go computes loads, rebalance.go moves virtual services because of them. Nothing here
+// starts an engine, or knows how an engine carries out a duty.
 package place
 
 import (
@@ -51,6 +52,7 @@ type Engine struct {
 	Plan       PlanState // of the newest Plan for the engine
 	Refuses    string    // the reason, if Plan is Refused
 	Host       string    // on which the engine runs; empty: not known
+	Network    string    // whose addresses the engine shares with others, of which one can listen; empty: not known
 	CPUPercent float64
 	NextHop    netip.Addr             // to which its routes lead; invalid: none yet
 	Holds      Holdings               // includes what it should have and has not reported yet

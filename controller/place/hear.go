@@ -125,7 +125,7 @@ func (s *service) hearDraining(seat Seat) {
 	if holding.Delivery != Current || holding.Duty != Drain {
 		return
 	}
-	if !s.isServed() && s.engines[seat.Engine].EnableState != forced {
+	if !s.isServed() && s.engines[seat.Engine].EnableState != forced && !s.givesWay(seat.Engine) {
 		return // the engine is called back, or waits until an engine that serves connects
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)

@@ -101,6 +101,7 @@ func (s *service) callBack() {
 	waits := s.awaits()
 	for _, seat := range s.a.Seats {
 		switch {
+		case s.givesWay(seat.Engine):
 		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
 		case waits:
 			s.out.Waiting[seat.Engine], s.restless = true, true
@@ -127,7 +128,8 @@ func (s *service) release() {
 		case !goes:
 		case serving >= s.wanted(),
 			seat.Cause == Disabled && s.engines[seat.Engine].EnableState == forced,
-			seat.Cause == Disabled && serving > 0 && !s.grows():
+			seat.Cause == Disabled && serving > 0 && !s.grows(),
+			seat.Cause == Disabled && serving == 0 && s.givesWay(seat.Engine) && !s.hasChoice():
 			cause := seat.Cause
 			if seat.State != Leaving {
 				cause = Failover

@@ -225,6 +225,8 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 			engine.AvailabilityZone = value
 		case engine != nil && field == "host":
 			s.engine(name, func(e *Engine) { e.Host = value })
+		case engine != nil && field == "network":
+			s.engine(name, func(e *Engine) { e.Network = value })
 		case engine != nil && field == "cpu":
 			s.engine(name, func(e *Engine) { e.CPUPercent = float64(number) })
 		case vs != nil && field == "address":

@@ -114,6 +114,7 @@ func TestOneMachineStartsItsOwnEngine(t *testing.T) {
 	s.change("serviceenginegroup", "Default-Group", func(group client.Object) {
 		group["min_se"], group["buffer_se"], group["se_deprovision_delay"] = 0, 0, 0
 	})
+	s.untilEngines(0) // the group had its min_se for a moment
 	s.create("pool", client.Object{"name": "web", "servers": serverList(nginx(t, s.lab, 1))})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
@@ -145,6 +146,64 @@ func TestOneMachineStartsItsOwnEngine(t *testing.T) {
 	s.must(err)
 	s.must(s.controller.Session.Delete(s.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
 	s.untilEngines(0) // and the lab finds no process left behind
+}
+
+// Only one engine of a machine can listen at an address. The one that is disabled stops before the other one starts.
+func TestOneMachineDisablesItsEngine(t *testing.T) {
+	s := bareStage(t)
+	var err error
+	s.controller, err = s.lab.Controller(s.ctx, "--engines", "process")
+	s.must(err)
+	s.change("serviceenginegroup", "Default-Group", func(group client.Object) {
+		group["buffer_se"], group["se_deprovision_delay"] = 0, 0
+	})
+	s.create("pool", client.Object{"name": "web", "servers": serverList(nginx(t, s.lab, 1))})
+	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
+	s.waitUp("web")
+	contains(t, s.curl(tlsURL("/index.html")), "test")
+
+	disabled := s.untilEngineServes("web", "")
+	s.change("serviceengine", disabled, func(engine client.Object) { engine["enable_state"] = "SE_STATE_DISABLED" })
+	s.untilEngineServes("web", disabled)
+	contains(t, s.curl(tlsURL("/index.html")), "test")
+
+	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", "web")
+	s.must(err)
+	s.must(s.controller.Session.Delete(s.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
+	s.change("serviceenginegroup", "Default-Group", func(group client.Object) { group["min_se"] = 0 })
+	engine, err := s.controller.Session.ByName(s.ctx, "serviceengine", disabled)
+	s.must(err)
+	s.must(s.controller.Session.Delete(s.ctx, "serviceengine", fmt.Sprint(engine["uuid"])))
+	s.untilEngines(0)
+}
+
+// untilEngineServes waits until one engine alone serves a virtual service, another one than before. It returns its
+// name.
+func (s *stage) untilEngineServes(name, before string) (engine string) {
+	s.Helper()
+	vs, err := s.controller.Session.ByName(s.ctx, "virtualservice", name)
+	s.must(err)
+	s.eventually("another engine serves", func() error {
+		var runtime struct {
+			Summary []struct {
+				Engines []struct {
+					Name   string `json:"name"`
+					Active bool   `json:"active_on_se"`
+				} `json:"service_engine"`
+			} `json:"vip_summary"`
+		}
+		err := s.controller.Session.Get(s.ctx, fmt.Sprintf("virtualservice/%v/runtime", vs["uuid"]), &runtime)
+		if err != nil {
+			return err
+		}
+		engines := runtime.Summary[0].Engines
+		if len(engines) != 1 || !engines[0].Active || engines[0].Name == before {
+			return fmt.Errorf("engines are %+v", engines)
+		}
+		engine = engines[0].Name
+		return nil
+	})
+	return engine
 }
 
 func (s *stage) untilEngines(count int) {

@@ -3273,11 +3273,14 @@ func (x *Hello) GetDetours() *Detours {
 }
 
 type Resources struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cores         uint32                 `protobuf:"varint,1,opt,name=cores,proto3" json:"cores,omitempty"`
-	MemoryBytes   uint64                 `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Hostname      string                 `protobuf:"bytes,3,opt,name=hostname,proto3" json:"hostname,omitempty"`
-	Addresses     []string               `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Cores       uint32                 `protobuf:"varint,1,opt,name=cores,proto3" json:"cores,omitempty"`
+	MemoryBytes uint64                 `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Hostname    string                 `protobuf:"bytes,3,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Addresses   []string               `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	// The network namespace of the engine. Only one of the engines in a namespace can listen at an address. Empty: not
+	// known.
+	Network       string `protobuf:"bytes,5,opt,name=network,proto3" json:"network,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3338,6 +3341,13 @@ func (x *Resources) GetAddresses() []string {
 		return x.Addresses
 	}
 	return nil
+}
+
+func (x *Resources) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
 }
 
 type Ack struct {
@@ -5429,12 +5439,13 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\v2\x16.weir.engine.v1.StatusR\x06status\x12:\n" +
 	"\bverdicts\x18\x05 \x01(\v2\x1e.weir.engine.v1.ServerVerdictsR\bverdicts\x121\n" +
 	"\arouting\x18\x06 \x01(\v2\x17.weir.engine.v1.RoutingR\arouting\x121\n" +
-	"\adetours\x18\a \x01(\v2\x17.weir.engine.v1.DetoursR\adetours\"~\n" +
+	"\adetours\x18\a \x01(\v2\x17.weir.engine.v1.DetoursR\adetours\"\x98\x01\n" +
 	"\tResources\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\rR\x05cores\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x04R\vmemoryBytes\x12\x1a\n" +
 	"\bhostname\x18\x03 \x01(\tR\bhostname\x12\x1c\n" +
-	"\taddresses\x18\x04 \x03(\tR\taddresses\"o\n" +
+	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x18\n" +
+	"\anetwork\x18\x05 \x01(\tR\anetwork\"o\n" +
 	"\x03Ack\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05nonce\x18\x02 \x01(\tR\x05nonce\x126\n" +
