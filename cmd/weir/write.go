@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -55,12 +56,19 @@ win. ` + fieldsHelp,
 }
 
 func setCommand(kind *schema.Kind) *cobra.Command {
-	names := append(named(kind), "FIELD=VALUE …")
+	var file string
+	names := append(named(kind), "[FIELD=VALUE …]")
 	command := &cobra.Command{
-		Use:               usage("set", names),
-		Short:             "Change fields of one",
-		Long:              "Change fields of an object; the others stay as they are. " + fieldsHelp,
-		Args:              arguments(names...),
+		Use:   usage("set", names),
+		Short: "Change fields of one",
+		Long: `Change fields of an object, from FIELD=VALUE pairs, from a JSON file (-f FILE, or -f - for standard input), or from
+both: pairs win. The other fields stay as they are. ` + fieldsHelp,
+		Args: func(command *cobra.Command, args []string) error {
+			if file != "" && len(args) == len(named(kind)) {
+				return nil
+			}
+			return arguments(append(named(kind), "FIELD=VALUE …")...)(command, args)
+		},
 		ValidArgsFunction: completeNames(kind, 1),
 		SuggestFor:        []string{"edit", "update", "change", "patch"},
 	}
@@ -68,8 +76,13 @@ func setCommand(kind *schema.Kind) *cobra.Command {
 		command.ValidArgsFunction = completeFields(kind)
 	}
 	output := addOutput(command)
+	command.Flags().StringVarP(&file, "file", "f", "", "JSON file with fields to change; - is standard input")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		pairs := args[len(named(kind)):]
+		changes, err := changesFrom(kind, file, args)
+		if err != nil {
+			return err
+		}
 		if _, err := composeFields(kind, client.Object{}, pairs); err != nil {
 			return err // before anything is asked of the controller
 		}
@@ -78,6 +91,7 @@ func setCommand(kind *schema.Kind) *cobra.Command {
 			return err
 		}
 		delete(object, "runtime")
+		maps.Copy(object, changes)
 		if object, err = composeFields(kind, object, pairs); err != nil {
 			return err
 		}
@@ -88,6 +102,25 @@ func setCommand(kind *schema.Kind) *cobra.Command {
 		return printWritten(*output, "Changed", kind, stored)
 	}
 	return command
+}
+
+// changesFrom reads the fields to change from a file; "" means that there is none. A file with the name of another
+// object is refused: its fields would be written to the wrong one.
+func changesFrom(kind *schema.Kind, file string, args []string) (client.Object, error) {
+	if file == "" {
+		return nil, nil
+	}
+	changes, err := readKind(kind, file)
+	if err != nil {
+		return nil, err
+	}
+	if name, has := changes["name"]; has && kind.Only == "" && name != args[0] {
+		return nil, fmt.Errorf("%s has the fields of %v, not of %s: remove the name from it", file, name, args[0])
+	}
+	for _, own := range []string{"uuid", "url", "_last_modified"} {
+		delete(changes, own)
+	}
+	return changes, nil
 }
 
 func printWritten(output format, done string, kind *schema.Kind, object client.Object) error {
@@ -127,14 +160,11 @@ func exampleOf(kind *schema.Kind) string {
 func composeObject(kind *schema.Kind, file string, args []string) (client.Object, error) {
 	object := client.Object{}
 	if file != "" {
-		if err := readObject(file, &object); err != nil {
+		read, err := readKind(kind, file)
+		if err != nil {
 			return nil, err
 		}
-		inner, err := ofKind(kind, object)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		object = inner
+		object = read
 	}
 	if len(args) > 0 && !strings.Contains(args[0], "=") {
 		object["name"] = args[0]
@@ -177,6 +207,22 @@ func referByName(kind *schema.Kind, object client.Object) {
 			reference.Set("/api/" + reference.Kind + "?name=" + url.QueryEscape(reference.Value))
 		}
 	}
+}
+
+// readKind reads the object of a kind from a file.
+func readKind(kind *schema.Kind, file string) (client.Object, error) {
+	var object client.Object
+	if err := readObject(file, &object); err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, fmt.Errorf("%s is not a JSON object: it is null", file)
+	}
+	inner, err := ofKind(kind, object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return inner, nil
 }
 
 func readObject(file string, object *client.Object) error {

@@ -48,6 +48,32 @@ func TestComposesObjectsFromFileAndFields(t *testing.T) {
 	}
 }
 
+func TestFileChangesFieldsOfAnObject(t *testing.T) {
+	kind, file := kindOf(t, "httppolicyset"), filepath.Join(t.TempDir(), "policy.json")
+	for _, c := range []struct{ text, want string }{
+		{`{"uuid":"httppolicyset-1","description":"new","_last_modified":"1"}`, `{"description":"new"}`},
+		{`{"httppolicyset":{"name":"house","description":"new"}}`, `{"description":"new","name":"house"}`},
+		{`{"name":"garden","description":"new"}`, `has the fields of garden, not of house: remove the name from it`},
+		{`{"pool":{"name":"house"}}`, `has an object of pool, and none of httppolicyset`},
+		{`null`, `is not a JSON object: it is null`},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		changes, err := changesFrom(kind, file, []string{"house"})
+		got, marshalErr := json.Marshal(changes)
+		if err != nil {
+			got = []byte(err.Error())
+		}
+		if marshalErr != nil || !strings.HasSuffix(string(got), c.want) {
+			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
+		}
+	}
+	if changes, err := changesFrom(kind, "", []string{"house"}); changes != nil || err != nil {
+		t.Errorf("without a file: %v, %v", changes, err)
+	}
+}
+
 func TestRefusesWhatMakesNoObject(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -109,7 +135,8 @@ func TestFieldsThatWeirOnlyKeepsCanBeSetAndWhoSetsThemIsTold(t *testing.T) {
 	}
 	var answer client.Object
 	if err := json.Unmarshal([]byte(
-		`{"name":"web","weir_warnings":[{"field":"waf_policy_ref","message":"it is not served while this is set"}]}`), &answer); err != nil {
+		`{"name":"web","weir_warnings":[{"field":"waf_policy_ref","message":"it is not served while this is set"}]}`),
+		&answer); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"Warning: waf_policy_ref: it is not served while this is set."}

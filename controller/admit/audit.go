@@ -112,6 +112,9 @@ func (a *Audit) add(entry Entry, err error) {
 	entry.Time = a.now()
 	entry.User, entry.Object = shortened(entry.User), shortened(entry.Object)
 	level := slog.LevelInfo
+	if entry.User == System(bootstrapping).Name {
+		level = slog.LevelDebug // Bootstrap logs how many they are
+	}
 	if err != nil {
 		entry.Refused, level = shortened(err.Error()), slog.LevelWarn
 	}

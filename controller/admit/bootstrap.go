@@ -8,6 +8,9 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
+// bootstrapping is the part of the system that creates the built-in objects.
+const bootstrapping = "bootstrap"
+
 // Bootstrap makes the built-in objects that do not exist yet, with new keys for their certificates. It can be called at
 // each start, because it does not change existing objects.
 //
@@ -16,8 +19,11 @@ func (g *Gate) Bootstrap(ctx context.Context, password string) error {
 	if problem := weakPassword(password, minPasswordRunes); problem != "" {
 		return &schema.FieldError{Kind: userKind, Field: "password", Problem: "of admin " + problem}
 	}
-	err := g.Update(ctx, System("bootstrap"), func(tx *Tx) error {
-		for _, b := range missingBuiltins(tx.View(), password) {
+	created := 0
+	err := g.Update(ctx, System(bootstrapping), func(tx *Tx) error {
+		missing := missingBuiltins(tx.View(), password)
+		created = len(missing)
+		for _, b := range missing {
 			nameMissing(tx.View(), b)
 			if _, err := tx.Create(b.Kind.Name, b.Object, b.UUID); err != nil {
 				return err
@@ -27,6 +33,9 @@ func (g *Gate) Bootstrap(ctx context.Context, password string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("built-in objects: %w", err)
+	}
+	if created > 0 {
+		g.Audit.log.Info("built-in objects created", "count", created)
 	}
 	return nil
 }

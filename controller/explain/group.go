@@ -53,9 +53,12 @@ func (t *teller) groupTold() string {
 	}
 	var others []string
 	for _, member := range said.GetMembers() {
-		others = append(others, fmt.Sprintf("%s has priority %d, ratio %d and %d servers up",
-			name(member.GetPoolUuid()),
-			member.GetPriority(), member.GetRatio(), member.GetServersUp()))
+		up := fmt.Sprintf("%d servers", member.GetServersUp())
+		if member.GetServersUp() == 1 {
+			up = "1 server"
+		}
+		others = append(others, fmt.Sprintf("%s has priority %d, ratio %d and %s up", name(member.GetPoolUuid()),
+			member.GetPriority(), member.GetRatio(), up))
 	}
 	text := "In the pool group " + nameOr(t.groupName(said.GetPoolGroupUuid()), said.GetPoolGroupUuid())
 	if said.GetPoolUuid() == "" {

@@ -2,8 +2,10 @@ package kinds
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -301,7 +303,18 @@ func (s *Server) PortOr(defaultPort uint32) uint32 {
 	return defaultPort
 }
 
-func serversUp(row column.Row) string {
-	up, all := row.Text("runtime", "num_servers_up"), row.Text("runtime", "num_servers")
-	return fmt.Sprintf("%s of %s up", column.Dash(up), column.Dash(all))
+func serversUp(row column.Row) string { return serversOf(row) }
+
+// serversOf adds up the servers of pools.
+func serversOf(pools ...column.Row) string {
+	up, all := 0, 0
+	for _, pool := range pools {
+		poolUp, err := strconv.Atoi(pool.Text("runtime", "num_servers_up"))
+		poolAll, err2 := strconv.Atoi(pool.Text("runtime", "num_servers"))
+		if errors.Join(err, err2) != nil {
+			return "- of - up" // not known yet
+		}
+		up, all = up+poolUp, all+poolAll
+	}
+	return fmt.Sprintf("%d of %d up", up, all)
 }

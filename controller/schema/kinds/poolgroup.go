@@ -16,23 +16,25 @@ type PoolGroup struct {
 	Named
 	Owned
 	Clouded
-	Description       string            `json:"description"`
-	Markers           []Marker          `json:"markers"`
-	CreatedBy         string            `json:"created_by"`
-	CloudChecksum     string            `json:"cloud_config_cksum"`
-	Metadata          string            `json:"service_metadata"`
-	Members           []PoolGroupMember `json:"members" items:"1024"`
-	MinServers        uint32            `json:"min_servers" min:"1" max:"65535" also:"0"`
-	ImplicitLabels    bool              `json:"implicit_priority_labels"` // labels are numbers unless there are PriorityLabels
-	PriorityLabelsRef string            `json:"priority_labels_ref" ref:"prioritylabels"`
-	FailAction        *FailAction       `json:"fail_action"` // nil: that of its pools
+	Description   string            `json:"description"`
+	Markers       []Marker          `json:"markers"`
+	CreatedBy     string            `json:"created_by"`
+	CloudChecksum string            `json:"cloud_config_cksum"`
+	Metadata      string            `json:"service_metadata"`
+	Members       []PoolGroupMember `json:"members" items:"1024"`
+	MinServers    uint32            `json:"min_servers" min:"1" max:"65535" also:"0"`
+	// labels are numbers unless there are PriorityLabels
+	ImplicitLabels    bool        `json:"implicit_priority_labels"`
+	PriorityLabelsRef string      `json:"priority_labels_ref" ref:"prioritylabels"`
+	FailAction        *FailAction `json:"fail_action"` // nil: that of its pools
 }
 
 // PoolGroupMember is a pool of a group.
 type PoolGroupMember struct {
-	PoolRef         string `json:"pool_ref" ref:"pool" required:"true"`
-	Ratio           uint32 `json:"ratio" min:"1" max:"1000" also:"0" default:"1"` // 0: clients that have no cookie of it do not come
-	PriorityLabel   string `json:"priority_label"`                                // empty: the lowest priority
+	PoolRef string `json:"pool_ref" ref:"pool" required:"true"`
+	// 0: clients that have no cookie of it do not come
+	Ratio           uint32 `json:"ratio" min:"1" max:"1000" also:"0" default:"1"`
+	PriorityLabel   string `json:"priority_label"` // empty: the lowest priority
 	DeploymentState string `json:"deployment_state" enum:"PoolDeploymentState"`
 }
 

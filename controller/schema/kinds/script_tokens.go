@@ -25,8 +25,9 @@ const (
 	stringToken
 )
 
-var scriptKeywords = strings.Fields("and break do else elseif end false for function goto if in local nil not or repeat " +
-	"return then true until while")
+var scriptKeywords = strings.Fields(
+	"and break do else elseif end false for function goto if in local nil not or repeat " +
+		"return then true until while")
 
 // scriptNumber is a number that engines and Lua 5.1 read alike.
 var scriptNumber = regexp.MustCompile(`^(0[xX][0-9a-fA-F]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)$`)

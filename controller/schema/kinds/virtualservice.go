@@ -109,7 +109,7 @@ func init() {
 			column.PartOf("ENGINES", []string{"runtime", "num_se_assigned"}, []string{"runtime", "num_se_requested"}),
 			column.Of("APPLIED", applied),
 		},
-		Beside:  []string{"vsvip", "pool", "networkprofile"},
+		Beside:  []string{"vsvip", "pool", "poolgroup", "networkprofile"},
 		Example: `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`,
 		Kept: []schema.Rule{
 			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
@@ -245,7 +245,7 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 		}
 	}
 	if vs.PoolRef != "" && vs.PoolGroupRef != "" {
-		return refuse("pool_group_ref", "cannot be beside pool_ref: remove one of them")
+		return refuse("pool_group_ref", "cannot be beside pool_ref: set one of them to null")
 	}
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
@@ -374,10 +374,25 @@ func poolOrGroup(row column.Row) string {
 }
 
 func poolServers(row column.Row) string {
+	if group, known := row.Referred("pool_group_ref"); known {
+		return serversOf(members(group)...)
+	}
 	if pool, known := row.Referred("pool_ref"); known {
-		return serversUp(pool)
+		return serversOf(pool)
 	}
 	return ""
+}
+
+// members returns the rows of the pools of a group.
+func members(group column.Row) (pools []column.Row) {
+	for _, member := range column.List(group.Object, "members") {
+		member, _ := member.(map[string]any)
+		row := column.Row{Object: member, Others: group.Others, Now: group.Now}
+		if pool, known := row.Referred("pool_ref"); known {
+			pools = append(pools, pool)
+		}
+	}
+	return pools
 }
 
 func applied(row column.Row) string {
