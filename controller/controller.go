@@ -29,6 +29,7 @@ type Config struct {
 	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
 	Records           RecordStore // of events and audit entries
 	OutwardFile       string      // says where else numbers and rows go; empty: nowhere
+	CountriesFile     string      // says in which country addresses are; empty: nobody knows
 	Profile           bool        // tells where memory and processor time go, on a socket in DataDir
 	// AllowLocalReceivers lets alerts, numbers and rows be sent to services of this machine and its link.
 	AllowLocalReceivers bool

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/countries"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -33,6 +35,7 @@ type data struct {
 	objects      *store.Store
 	gate         *admit.Gate
 	sealer       *pki.Sealer
+	countries    model.Countries
 	passwordFile string // file of the administrator's first password; empty: not known any more
 }
 
@@ -42,6 +45,11 @@ func openData(ctx context.Context, config Config, records *records) (*data, erro
 	}
 	data := &data{}
 	var err error
+	if config.CountriesFile != "" {
+		if data.countries, err = countries.Read(config.CountriesFile); err != nil {
+			return nil, fmt.Errorf("--countries: %w", err)
+		}
+	}
 	data.objects, err = store.Open(ctx, store.Config{
 		Dir: filepath.Join(config.DataDir, storeName), Logger: config.Log, Index: admit.IndexKeys,
 		Sealer: func() (store.Sealer, error) { return data.openSealer(config.DataDir) },

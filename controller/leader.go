@@ -63,7 +63,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	grades := grading.New(known, time.Now)
 	slow := slowness.New(known, told, time.Now)
 	l := &leader{
-		objects: data.objects, log: config.Log, events: told, reader: &reader{},
+		objects: data.objects, log: config.Log, events: told, reader: &reader{countries: data.countries},
 		fleet: known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
 		explain: explain.New(known),
 		history: historyOf(config, data, known, grades, told, numbers),

@@ -11,10 +11,11 @@ import (
 )
 
 // reader reads views, and remembers the last one. Of the next view it reads only the records that have changed. It
-// belongs to the leader, and has nothing that is not in the store.
+// belongs to the leader. It has nothing that is not in the store or in the file of countries.
 type reader struct {
-	mutex sync.Mutex
-	last  *lastRead // nil: none, so the next view is read as a whole
+	countries model.Countries
+	mutex     sync.Mutex
+	last      *lastRead // nil: none, so the next view is read as a whole
 }
 
 // lastRead is the last view, and what it was read into.
@@ -37,7 +38,7 @@ func (r *reader) read(view *store.View) (content, error) {
 	defer r.mutex.Unlock()
 	last := r.last
 	if last == nil {
-		last = &lastRead{}
+		last = &lastRead{keeper: model.Keeper{Countries: r.countries}}
 	}
 	if view != last.view {
 		r.last = nil // an error or a panic leaves it half read

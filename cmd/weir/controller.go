@@ -53,6 +53,9 @@ func controllerCommand() *cobra.Command {
 		"let alerts, and what --outward names, be sent to addresses of this machine and of its link (loopback, link-local)")
 	flags.StringVar(&config.OutwardFile, "outward", "",
 		"file that says where else metrics, events, audit entries and records go (docs/outward.md)")
+	flags.StringVar(&config.CountriesFile, "countries", "",
+		"file that says in which country addresses are, read at the start: a database of MaxMind's format (*.mmdb), or "+
+			"lines such as \"192.0.2.0/24,DE\" (docs/network-policies.md)")
 	flags.BoolVar(&config.Profile, "profile", false,
 		"tell where memory and processor time of the controller go, on <data-dir>/profile.sock (docs/operating.md)")
 	flags.StringVar(&logs, "logs", logsInStore,

@@ -17,6 +17,8 @@ type reading struct {
 	findings []Finding
 	closes   bool    // see VirtualService.Closed
 	purges   *Purges // see Change
+
+	countries Countries // see Keeper
 }
 
 // is tells whether this is the reading of an object, by pointer. A deleted object is nil, and so is its reading.
@@ -42,7 +44,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"errorpagebody":    into(func(k *Keeper) *table[kinds.ErrorPageBody] { return &k.errorBodies }, itself),
 	"prioritylabels":   into(func(k *Keeper) *table[kinds.PriorityLabels] { return &k.priorityLabels }, itself),
 	"stringgroup":      into(func(k *Keeper) *table[kinds.StringGroup] { return &k.stringGroups }, itself),
-	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
+	"ipaddrgroup":      into(func(k *Keeper) *table[AddressGroup] { return &k.addressGroups }, (*reading).addressGroup),
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
 	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
@@ -104,7 +106,7 @@ func (k *Keeper) take(change Change) bool {
 	if read == nil || k.read[about].is(change.Object) && k.read[about].purges.equal(change.Purges) {
 		return false
 	}
-	r := &reading{object: change.Object, purges: change.Purges}
+	r := &reading{object: change.Object, purges: change.Purges, countries: k.Countries}
 	if change.Modified != 0 && change.Object != nil {
 		r.object = maps.Clone(change.Object) // for a moment: there are many objects
 		r.object["_last_modified"] = strconv.FormatInt(change.Modified, 10)

@@ -10,7 +10,7 @@ import (
 // reference: those that are there.
 type Content struct {
 	StringGroups  map[string]*kinds.StringGroup
-	AddressGroups map[string]*kinds.IpAddrGroup
+	AddressGroups map[string]*AddressGroup
 }
 
 const ofHTTP = "application_profile_ref.http_profile."
@@ -23,7 +23,7 @@ func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
 	compression, cache := vs.HTTP.Compression, vs.HTTP.Cache
 	compresses, caches := compression != nil && compression.Enabled, cache != nil && cache.Enabled
 	if compresses || caches {
-		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*kinds.IpAddrGroup{}}
+		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
 	}
 	if compresses {
 		k.resolveCompression(from, vs.Content, compression)

@@ -35,6 +35,8 @@ type Change struct {
 // resolves them and the objects that refer to them. All other objects are the same in both models, by pointer. The zero
 // value has no objects. A Keeper is not safe for concurrent use.
 type Keeper struct {
+	Countries Countries // is set before the first model, and never changes
+
 	read      map[subject]*reading
 	referrers map[string]map[subject]bool // by the uuid that they refer to, even if no object has that uuid
 	findings  []Finding                   // sorted; a new list whenever a finding changes
@@ -48,7 +50,7 @@ type Keeper struct {
 	priorityLabels      table[kinds.PriorityLabels]
 	errorBodies         table[kinds.ErrorPageBody]
 	stringGroups        table[kinds.StringGroup]
-	addressGroups       table[kinds.IpAddrGroup]
+	addressGroups       table[AddressGroup]
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]

@@ -129,7 +129,7 @@ type HTTPPolicySet struct {
 	Pools         []*Pool                       // that rules choose, in the order of the rules, each once
 	Groups        []*PoolGroup                  // the same
 	StringGroups  map[string]*kinds.StringGroup // by reference
-	AddressGroups map[string]*kinds.IpAddrGroup // by reference
+	AddressGroups map[string]*AddressGroup      // by reference
 }
 
 // ScriptSet is a set of scripts with all objects that they may name. A Finding says which could not be resolved.
@@ -138,7 +138,7 @@ type ScriptSet struct {
 	Pools         []*Pool
 	Groups        []*PoolGroup
 	StringGroups  []*kinds.StringGroup
-	AddressGroups []*kinds.IpAddrGroup
+	AddressGroups []*AddressGroup
 }
 
 // Key returns the uuid, by which lists in the model are sorted.
@@ -163,7 +163,7 @@ func (s *HTTPPolicySet) Key() string { return s.UUID }
 // reference that could not be resolved is not in the map, and a Finding says so.
 type NetworkPolicy struct {
 	kinds.NetworkSecurityPolicy
-	AddressGroups map[string]*kinds.IpAddrGroup
+	AddressGroups map[string]*AddressGroup
 }
 
 // Key returns the uuid, by which lists in the model are sorted.
@@ -175,7 +175,7 @@ type L4PolicySet struct {
 	kinds.L4PolicySet
 	Pools         []*Pool      // that rules choose, in the order of the rules, each once
 	Groups        []*PoolGroup // the same
-	AddressGroups map[string]*kinds.IpAddrGroup
+	AddressGroups map[string]*AddressGroup
 }
 
 // Key returns the uuid, by which lists in the model are sorted.

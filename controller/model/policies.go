@@ -9,7 +9,7 @@ import (
 
 // resolvePolicySet turns the references of the rules in force into pointers.
 func (k *Keeper) resolvePolicySet(from *source, set *HTTPPolicySet) {
-	set.StringGroups, set.AddressGroups = map[string]*kinds.StringGroup{}, map[string]*kinds.IpAddrGroup{}
+	set.StringGroups, set.AddressGroups = map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}
 	for _, rule := range set.SecurityRules() {
 		k.resolveMatch(from, set, fmt.Sprintf("http_security_policy.rules[%d].match", rule.At), rule.Rule.Match)
 	}
@@ -48,7 +48,7 @@ func (k *Keeper) resolveMatch(from *source, set *HTTPPolicySet, field string, ma
 }
 
 func (k *Keeper) resolveL4Set(from *source, set *L4PolicySet) {
-	set.AddressGroups = map[string]*kinds.IpAddrGroup{}
+	set.AddressGroups = map[string]*AddressGroup{}
 	for _, rule := range set.Rules() {
 		field := fmt.Sprintf("l4_connection_policy.rules[%d].", rule.At)
 		if match := rule.Rule.Match; match != nil && match.ClientIP != nil {
@@ -87,7 +87,7 @@ func withOnce[T any](list []*T, one *T) []*T {
 }
 
 func (k *Keeper) resolveNetworkPolicy(from *source, policy *NetworkPolicy) {
-	policy.AddressGroups = map[string]*kinds.IpAddrGroup{}
+	policy.AddressGroups = map[string]*AddressGroup{}
 	for _, rule := range policy.RulesInForce() {
 		if clients := rule.Rule.Match.ClientIP; clients != nil {
 			field := fmt.Sprintf("rules[%d].match.client_ip.group_refs", rule.At)

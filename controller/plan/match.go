@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
@@ -63,7 +64,7 @@ func (r *ruleReader) addresses(from *kinds.IPAddrMatch) *dataplanev1.AddressMatc
 
 // addressMatch converts a comparison of addresses; groups are by reference.
 func addressMatch(
-	from *kinds.IPAddrMatch, groups map[string]*kinds.IpAddrGroup, report *report,
+	from *kinds.IPAddrMatch, groups map[string]*model.AddressGroup, report *report,
 ) *dataplanev1.AddressMatch {
 	if from == nil {
 		return nil

@@ -53,7 +53,7 @@ func groups(set *model.HTTPPolicySet) (parts []*enginev1.Resource) {
 	return sortedByUUID(append(parts, addressGroups(set.AddressGroups)...))
 }
 
-func addressGroups(groups map[string]*kinds.IpAddrGroup) (parts []*enginev1.Resource) {
+func addressGroups(groups map[string]*model.AddressGroup) (parts []*enginev1.Resource) {
 	for _, from := range groups {
 		parts = append(parts, addressGroup(from))
 	}
@@ -73,9 +73,15 @@ func stringGroup(from *kinds.StringGroup) *enginev1.Resource {
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_StringGroup{StringGroup: to}}
 }
 
-func addressGroup(from *kinds.IpAddrGroup) *enginev1.Resource {
+func addressGroup(from *model.AddressGroup) *enginev1.Resource {
 	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
 	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
+	for _, country := range from.Located {
+		for _, span := range country {
+			to.Ranges = append(to.Ranges,
+				&dataplanev1.AddressRange{First: span.First.String(), Last: span.Last.String()})
+		}
+	}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_AddressGroup{AddressGroup: to}}
 }
 

@@ -92,6 +92,46 @@ func TestNetworkPolicyDecidesWhoMayConnect(t *testing.T) {
 	})
 }
 
+func TestNetworkPolicyKeepsOutACountry(t *testing.T) {
+	const native, stranger = 60, 61
+	const request = "GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"
+	s := bareStage(t)
+	file := filepath.Join(s.dir, "countries.csv")
+	s.must(os.WriteFile(file, fmt.Appendf(nil, "%s/32,DE\n%s,%[2]s,FR\n", loopback(native), loopback(stranger)), 0o600))
+	s.must(s.startController("--countries", file))
+	s.must(s.startEngine())
+	s.create("ipaddrgroup", client.Object{"name": "abroad", "country_codes": list{"FR"}})
+	s.create("networksecuritypolicy", client.Object{"name": "house", "rules": list{object{
+		"name": "abroad", "index": 1, "enable": true, "action": "NETWORK_SECURITY_POLICY_ACTION_TYPE_DENY",
+		"match": object{"client_ip": object{"match_criteria": "IS_IN",
+			"group_refs": list{client.Ref("ipaddrgroup", "abroad")}}}}}})
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{telling(t, "web")})})
+	s.create("vsvip", client.Object{"name": "web", "vip": list{
+		object{"vip_id": "1", "ip_address": object{"addr": vip, "type": "V4"}}}})
+	s.create("virtualservice", client.Object{
+		"name": "web", "vsvip_ref": client.Ref("vsvip", "web"), "pool_ref": client.Ref("pool", "web"),
+		"services": list{object{"port": plainPort}}, "network_security_policy_ref": client.Ref(
+			"networksecuritypolicy", "house")})
+	s.waitUp("web")
+	if !s.dialFrom(native, plainPort, request) || s.dialFrom(stranger, plainPort, request) {
+		t.Error("the policy lets in the wrong country")
+	}
+	s.change("ipaddrgroup", "abroad", func(o client.Object) { o["country_codes"] = list{"FR", "XX"} })
+	s.eventually("a rule with an unknown country lets in nobody", func() error {
+		if s.dialFrom(native, plainPort, request) {
+			return fmt.Errorf("a client gets in")
+		}
+		return nil
+	})
+	s.change("ipaddrgroup", "abroad", func(o client.Object) { o["country_codes"] = list{"DE"} })
+	s.eventually("the other country is kept out", func() error {
+		if s.dialFrom(native, plainPort, request) || !s.dialFrom(stranger, plainPort, request) {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+}
+
 func TestNetworkPolicyJudgesTheFirstDatagramOfASession(t *testing.T) {
 	const barred = 63
 	s := bareStage(t)

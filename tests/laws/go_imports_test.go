@@ -45,6 +45,8 @@ var onlyImporter = map[string][]string{
 		"controller/metrics/madeup",
 		"tests/interop"},
 	"github.com/VictoriaMetrics": {"logs/store"},
+	"github.com/oschwald/":       {"controller/countries"},
+	"github.com/maxmind/":        {"controller/countries"}, // only its tests write databases
 	"golang.org/x/crypto/": {"controller/pki", "controller/admit", "controller/cloud/linux",
 		"controller/revocation"},
 }
@@ -57,6 +59,7 @@ var mayImport = map[string][]string{
 	"controller/schema/kinds":  {"controller/schema", "controller/schema/column"},
 	"controller/sorted":        {},
 	"controller/model":         {"controller/schema", "controller/schema/kinds", "controller/sorted"},
+	"controller/countries":     {"controller/model"},
 	"controller/place":         {"controller/schema", "controller/sorted", "controller/model"},
 	"controller/recent":        {},
 	"controller/series":        {},
@@ -124,7 +127,7 @@ var mayImport = map[string][]string{
 		"controller/events",
 		"controller/port", "controller/series", "controller/health/score", "logs", "logs/query", "logs/story",
 		"logs/text", "web"},
-	"controller": {"api", "controller/names", "controller/revocation", "controller/slowness",
+	"controller": {"api", "controller/countries", "controller/names", "controller/revocation", "controller/slowness",
 		"controller/unusual", "controller/alert", "controller/alert/notify",
 		"controller/health",
 		"controller/series",

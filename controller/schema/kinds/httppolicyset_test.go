@@ -278,6 +278,8 @@ func TestChecksGroupsOfTextsAndOfAddresses(t *testing.T) {
 			"match.status.status_codes[0]: 101"},
 		{"ipaddrgroup", `{"name":"g","prefixes":[{"ip_addr":{"addr":"10.0.0.0"},"mask":33}]}`, "prefixes[0].mask"},
 		{"ipaddrgroup", `{"name":"g","addrs":[{"addr":"a.test"}]}`, "addrs[0].addr"},
+		{"ipaddrgroup", `{"name":"g","country_codes":["DE","Germany"]}`, "country_codes[1]"},
+		{"ipaddrgroup", `{"name":"g","country_codes":["DE","DE"]}`, "country_codes[1]"},
 		{"ipaddrgroup", `{"name":"g","ranges":[{"begin":{"addr":"10.0.0.2"},"end":{"addr":"10.0.0.1"}}]}`,
 			"ranges[0]: its end is before its beginning"},
 		{"virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":80}],"http_policies":[

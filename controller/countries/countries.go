@@ -1,0 +1,142 @@
+// Package countries reads files that say in which country addresses are. Nothing else knows their formats.
+package countries
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/oschwald/maxminddb-golang/v2"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// Read reads a database of MaxMind's format (*.mmdb), or a text file with lines such as "192.0.2.0/24,DE" and
+// "192.0.2.0,192.0.2.255,DE".
+func Read(file string) (model.Countries, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	found := model.Countries{}
+	if filepath.Ext(file) == ".mmdb" {
+		err = readDatabase(content, found)
+	} else {
+		err = readLines(content, found)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
+	case len(found) == 0:
+		return nil, fmt.Errorf("%s: has no addresses of any country", file)
+	}
+	for code, ranges := range found {
+		found[code] = joined(ranges)
+	}
+	return found, nil
+}
+
+func readDatabase(content []byte, found model.Countries) error {
+	database, err := maxminddb.OpenBytes(content)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	for network := range database.Networks() {
+		var code string
+		if err := network.DecodePath(&code, "country", "iso_code"); err != nil {
+			return err
+		}
+		if code != "" {
+			found[code] = append(found[code], rangeOf(network.Prefix()))
+		}
+	}
+	return nil
+}
+
+func readLines(content []byte, found model.Countries) error {
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for number := 1; lines.Scan(); number++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		parts := strings.Split(line, ",")
+		for i := range parts {
+			parts[i] = strings.Trim(strings.TrimSpace(parts[i]), `"`)
+		}
+		addresses, err := rangeIn(parts)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		code := strings.ToUpper(parts[len(parts)-1])
+		found[code] = append(found[code], addresses)
+	}
+	return lines.Err()
+}
+
+// rangeIn reads all parts of a line but the last, which is the country.
+func rangeIn(parts []string) (model.AddressRange, error) {
+	code := parts[len(parts)-1]
+	switch {
+	case len(parts) < 2 || len(parts) > 3 || len(code) != 2:
+		return model.AddressRange{}, fmt.Errorf(
+			"%q is neither SUBNET,COUNTRY nor FIRST,LAST,COUNTRY, with a country of "+
+				"two letters", strings.Join(parts, ","))
+	case len(parts) == 2:
+		subnet, err := netip.ParsePrefix(parts[0])
+		return rangeOf(subnet), err
+	}
+	first, err := netip.ParseAddr(parts[0])
+	if err != nil {
+		return model.AddressRange{}, err
+	}
+	last, err := netip.ParseAddr(parts[1])
+	if err != nil {
+		return model.AddressRange{}, err
+	}
+	if first, last = first.Unmap(), last.Unmap(); first.Is4() != last.Is4() || last.Less(first) {
+		return model.AddressRange{}, fmt.Errorf("%s to %s is no range of addresses of one family", first, last)
+	}
+	return model.AddressRange{First: first, Last: last}, nil
+}
+
+// rangeOf returns the addresses of a subnet. A database of IPv6 has those of IPv4 in ::/96.
+func rangeOf(subnet netip.Prefix) model.AddressRange {
+	if !subnet.IsValid() {
+		return model.AddressRange{}
+	}
+	last := subnet.Masked().Addr().AsSlice()
+	for bit := subnet.Bits(); bit < len(last)*8; bit++ {
+		last[bit/8] |= 0x80 >> (bit % 8)
+	}
+	end, _ := netip.AddrFromSlice(last)
+	return model.AddressRange{First: subnet.Masked().Addr().Unmap(), Last: end.Unmap()}
+}
+
+// joined sorts ranges, and makes one of those that overlap or follow each other.
+func joined(ranges []model.AddressRange) []model.AddressRange {
+	slices.SortFunc(ranges, func(a, b model.AddressRange) int {
+		return cmp.Or(cmp.Compare(a.First.BitLen(), b.First.BitLen()), a.First.Compare(b.First))
+	})
+	all := ranges[:1]
+	for _, next := range ranges[1:] {
+		last := &all[len(all)-1]
+		after := last.Last.Next()
+		sameFamily := last.First.Is4() == next.First.Is4()
+		if sameFamily && (!after.IsValid() || next.First.Compare(after) <= 0) {
+			if last.Last.Less(next.Last) {
+				last.Last = next.Last
+			}
+			continue
+		}
+		all = append(all, next)
+	}
+	return slices.Clip(all)
+}

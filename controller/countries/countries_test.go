@@ -1,0 +1,110 @@
+package countries
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"github.com/weir-lb/weir/controller/model"
+)
+
+func TestTextFilesSayWhereAddressesAre(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"192.0.2.0/24,DE", "DE 192.0.2.0-192.0.2.255"},
+		{"# of today\n\n192.0.2.0/25,DE\n192.0.2.128/25,de\n", "DE 192.0.2.0-192.0.2.255"},
+		{"192.0.2.7,192.0.2.9,DE\n192.0.2.0/29,DE\n10.0.0.0/8,FR",
+			"DE 192.0.2.0-192.0.2.9; FR 10.0.0.0-10.255.255.255"},
+		{"2001:db8::/32,DE\n192.0.2.0/24,DE",
+			"DE 192.0.2.0-192.0.2.255 2001:db8::-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"},
+		{"::ffff:192.0.2.1,::ffff:192.0.2.2,DE", "DE 192.0.2.1-192.0.2.2"},
+		{`"192.0.2.0","192.0.2.1","DE"`, "DE 192.0.2.0-192.0.2.1"},
+		{"255.255.255.0/24,DE\n255.255.255.255/32,DE\n::/128,DE", "DE 255.255.255.0-255.255.255.255 ::-::"},
+		{"192.0.2.0/24,DE\n192.0.2.0/33,DE", `line 2: netip.ParsePrefix("192.0.2.0/33"): prefix length out of range`},
+		{"192.0.2.9,192.0.2.7,DE", "line 1: 192.0.2.9 to 192.0.2.7 is no range of addresses of one family"},
+		{"192.0.2.9,::1,DE", "line 1: 192.0.2.9 to ::1 is no range of addresses of one family"},
+		{"192.0.2.0/24", `line 1: "192.0.2.0/24" is neither SUBNET,COUNTRY nor FIRST,LAST,COUNTRY, ` +
+			"with a country of two letters"},
+		{"# nothing", "has no addresses of any country"},
+	} {
+		file := filepath.Join(t.TempDir(), "countries.csv")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(file); got != c.want {
+			t.Errorf("%q:\ngot  %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+func TestDatabasesSayWhereAddressesAre(t *testing.T) {
+	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", IncludeReservedNetworks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for subnet, code := range map[string]string{
+		"192.0.2.0/25": "DE", "192.0.2.128/25": "DE", "198.51.100.0/24": "FR", "2001:db8::/32": "DE",
+		"203.0.113.0/24": "",
+	} {
+		_, network, err := net.ParseCIDR(subnet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		country := mmdbtype.Map{}
+		if code != "" {
+			country["iso_code"] = mmdbtype.String(code)
+		}
+		if err := tree.Insert(network, mmdbtype.Map{"country": country}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "countries.mmdb")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.WriteTo(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "DE 192.0.2.0-192.0.2.255 2001:db8::-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff; FR 198.51.100.0-198.51.100.255"
+	if got := read(file); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if err := os.WriteFile(file, []byte("192.0.2.0/24,DE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(file); !strings.Contains(got, "invalid MaxMind DB file") {
+		t.Errorf("of a text that is called .mmdb: %s", got)
+	}
+}
+
+// read reads a file and writes what it says, or what is wrong with it.
+func read(file string) string {
+	found, err := Read(file)
+	if err != nil {
+		return strings.TrimPrefix(err.Error(), file+": ")
+	}
+	var all []string
+	for _, code := range []string{"DE", "FR"} {
+		if ranges := found[code]; len(ranges) > 0 {
+			all = append(all, code+" "+text(ranges))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func text(ranges []model.AddressRange) string {
+	var all []string
+	for _, span := range ranges {
+		all = append(all, fmt.Sprintf("%s-%s", span.First, span.Last))
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// Countries says in which country addresses are, by the country's two letters (ISO 3166). The ranges of a country are
+// sorted, IPv4 first, and do not touch. Nil: nobody knows.
+type Countries map[string][]AddressRange
+
+// AddressRange is a range of addresses of one family; Last is part of it.
+type AddressRange struct{ First, Last netip.Addr }
+
+// AddressGroup is a set of addresses with those of its countries.
+type AddressGroup struct {
+	kinds.IpAddrGroup
+	Located [][]AddressRange // of the countries, in their order
+}
+
+// addressGroup closes the virtual services with rules that use a group with an unknown country: the rule could let in
+// whom it should keep out.
+func (r *reading) addressGroup(g *kinds.IpAddrGroup) *AddressGroup {
+	wrapped := &AddressGroup{IpAddrGroup: *g}
+	for i, code := range g.CountryCodes {
+		ranges, known := r.countries[code]
+		if !known {
+			why := "the file of the controller has no addresses of the country %s"
+			if r.countries == nil {
+				why = "which addresses are in %s is not known: start the controller with --countries FILE"
+			}
+			r.find("ipaddrgroup", fmt.Sprintf("country_codes[%d]", i), why, code)
+			r.closes = true
+			continue
+		}
+		wrapped.Located = append(wrapped.Located, ranges)
+	}
+	return wrapped
+}
