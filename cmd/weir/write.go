@@ -79,7 +79,7 @@ both: pairs win. The other fields stay as they are. ` + fieldsHelp,
 	command.Flags().StringVarP(&file, "file", "f", "", "JSON file with fields to change; - is standard input")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		pairs := args[len(named(kind)):]
-		changes, err := changesFrom(kind, file, args)
+		changes, err := changesFrom(kind, file)
 		if err != nil {
 			return err
 		}
@@ -91,6 +91,9 @@ both: pairs win. The other fields stay as they are. ` + fieldsHelp,
 			return err
 		}
 		delete(object, "runtime")
+		if err := isOf(object, changes, file); err != nil {
+			return err
+		}
 		maps.Copy(object, changes)
 		if object, err = composeFields(kind, object, pairs); err != nil {
 			return err
@@ -104,9 +107,9 @@ both: pairs win. The other fields stay as they are. ` + fieldsHelp,
 	return command
 }
 
-// changesFrom reads the fields to change from a file; "" means that there is none. A file with the name of another
-// object is refused: its fields would be written to the wrong one.
-func changesFrom(kind *schema.Kind, file string, args []string) (client.Object, error) {
+// changesFrom reads the fields to change from a file; "" means that there is none. If the file says when the object was
+// last modified, a later change of somebody else is an error.
+func changesFrom(kind *schema.Kind, file string) (client.Object, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -114,13 +117,20 @@ func changesFrom(kind *schema.Kind, file string, args []string) (client.Object, 
 	if err != nil {
 		return nil, err
 	}
-	if name, has := changes["name"]; has && kind.Only == "" && name != args[0] {
-		return nil, fmt.Errorf("%s has the fields of %v, not of %s: remove the name from it", file, name, args[0])
-	}
-	for _, own := range []string{"uuid", "url", "_last_modified"} {
+	for _, own := range []string{"url", "runtime"} {
 		delete(changes, own)
 	}
 	return changes, nil
+}
+
+// isOf refuses a file with the name or the uuid of another object: its fields would be written to the wrong one.
+func isOf(object, changes client.Object, file string) error {
+	for _, field := range []string{"uuid", "name"} {
+		if of, has := changes[field]; has && of != object[field] {
+			return fmt.Errorf("%s has the fields of %v, not of %v: remove %s from it", file, of, object[field], field)
+		}
+	}
+	return nil
 }
 
 func printWritten(output format, done string, kind *schema.Kind, object client.Object) error {

@@ -50,17 +50,24 @@ func TestComposesObjectsFromFileAndFields(t *testing.T) {
 
 func TestFileChangesFieldsOfAnObject(t *testing.T) {
 	kind, file := kindOf(t, "httppolicyset"), filepath.Join(t.TempDir(), "policy.json")
+	object := client.Object{"uuid": "httppolicyset-1", "name": "house"}
 	for _, c := range []struct{ text, want string }{
-		{`{"uuid":"httppolicyset-1","description":"new","_last_modified":"1"}`, `{"description":"new"}`},
+		{`{"uuid":"httppolicyset-1","description":"new","_last_modified":"1","url":"https://h/1","runtime":{}}`,
+			`{"_last_modified":"1","description":"new","uuid":"httppolicyset-1"}`},
 		{`{"httppolicyset":{"name":"house","description":"new"}}`, `{"description":"new","name":"house"}`},
-		{`{"name":"garden","description":"new"}`, `has the fields of garden, not of house: remove the name from it`},
+		{`{"name":"garden","description":"new"}`, `has the fields of garden, not of house: remove name from it`},
+		{`{"uuid":"httppolicyset-2"}`,
+			`has the fields of httppolicyset-2, not of httppolicyset-1: remove uuid from it`},
 		{`{"pool":{"name":"house"}}`, `has an object of pool, and none of httppolicyset`},
 		{`null`, `is not a JSON object: it is null`},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		changes, err := changesFrom(kind, file, []string{"house"})
+		changes, err := changesFrom(kind, file)
+		if err == nil {
+			err = isOf(object, changes, file)
+		}
 		got, marshalErr := json.Marshal(changes)
 		if err != nil {
 			got = []byte(err.Error())
@@ -69,7 +76,7 @@ func TestFileChangesFieldsOfAnObject(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
 	}
-	if changes, err := changesFrom(kind, "", []string{"house"}); changes != nil || err != nil {
+	if changes, err := changesFrom(kind, ""); changes != nil || err != nil {
 		t.Errorf("without a file: %v, %v", changes, err)
 	}
 }

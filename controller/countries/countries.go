@@ -2,7 +2,6 @@
 package countries
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"fmt"
@@ -53,21 +52,28 @@ func readDatabase(content []byte, found model.Countries) error {
 		if err := network.DecodePath(&code, "country", "iso_code"); err != nil {
 			return err
 		}
-		if code != "" {
-			found[code] = append(found[code], rangeOf(network.Prefix()))
+		if code == "" {
+			continue
 		}
+		addresses, err := rangeOf(network.Prefix())
+		if err != nil {
+			return err
+		}
+		found[code] = append(found[code], addresses)
 	}
 	return nil
 }
 
 func readLines(content []byte, found model.Countries) error {
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for number := 1; lines.Scan(); number++ {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		if line = strings.TrimSpace(line); line == "" {
+	content = bytes.TrimPrefix(content, []byte("\uFEFF"))
+	number := 0
+	for line := range bytes.Lines(content) {
+		number++
+		text, _, _ := strings.Cut(string(line), "#")
+		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		parts := strings.Split(line, ",")
+		parts := strings.Split(text, ",")
 		for i := range parts {
 			parts[i] = strings.Trim(strings.TrimSpace(parts[i]), `"`)
 		}
@@ -78,7 +84,7 @@ func readLines(content []byte, found model.Countries) error {
 		code := strings.ToUpper(parts[len(parts)-1])
 		found[code] = append(found[code], addresses)
 	}
-	return lines.Err()
+	return nil
 }
 
 // rangeIn reads all parts of a line but the last, which is the country.
@@ -91,7 +97,10 @@ func rangeIn(parts []string) (model.AddressRange, error) {
 				"two letters", strings.Join(parts, ","))
 	case len(parts) == 2:
 		subnet, err := netip.ParsePrefix(parts[0])
-		return rangeOf(subnet), err
+		if err != nil {
+			return model.AddressRange{}, err
+		}
+		return rangeOf(subnet)
 	}
 	first, err := netip.ParseAddr(parts[0])
 	if err != nil {
@@ -101,23 +110,25 @@ func rangeIn(parts []string) (model.AddressRange, error) {
 	if err != nil {
 		return model.AddressRange{}, err
 	}
-	if first, last = first.Unmap(), last.Unmap(); first.Is4() != last.Is4() || last.Less(first) {
-		return model.AddressRange{}, fmt.Errorf("%s to %s is no range of addresses of one family", first, last)
-	}
-	return model.AddressRange{First: first, Last: last}, nil
+	return between(first, last)
 }
 
-// rangeOf returns the addresses of a subnet. A database of IPv6 has those of IPv4 in ::/96.
-func rangeOf(subnet netip.Prefix) model.AddressRange {
-	if !subnet.IsValid() {
-		return model.AddressRange{}
-	}
+func rangeOf(subnet netip.Prefix) (model.AddressRange, error) {
 	last := subnet.Masked().Addr().AsSlice()
 	for bit := subnet.Bits(); bit < len(last)*8; bit++ {
 		last[bit/8] |= 0x80 >> (bit % 8)
 	}
 	end, _ := netip.AddrFromSlice(last)
-	return model.AddressRange{First: subnet.Masked().Addr().Unmap(), Last: end.Unmap()}
+	return between(subnet.Masked().Addr(), end)
+}
+
+// between returns a range. Engines would refuse one that begins as IPv6 and ends as IPv4 in IPv6.
+func between(first, last netip.Addr) (model.AddressRange, error) {
+	first, last = first.Unmap(), last.Unmap()
+	if first.Is4() != last.Is4() || last.Less(first) || first.Zone() != "" || last.Zone() != "" {
+		return model.AddressRange{}, fmt.Errorf("%s to %s is no range of addresses of one family", first, last)
+	}
+	return model.AddressRange{First: first, Last: last}, nil
 }
 
 // joined sorts ranges, and makes one of those that overlap or follow each other.
@@ -138,5 +149,5 @@ func joined(ranges []model.AddressRange) []model.AddressRange {
 		}
 		all = append(all, next)
 	}
-	return slices.Clip(all)
+	return slices.Clone(all) // and let go of the rest
 }

@@ -24,6 +24,10 @@ func TestTextFilesSayWhereAddressesAre(t *testing.T) {
 			"DE 192.0.2.0-192.0.2.255 2001:db8::-2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"},
 		{"::ffff:192.0.2.1,::ffff:192.0.2.2,DE", "DE 192.0.2.1-192.0.2.2"},
 		{`"192.0.2.0","192.0.2.1","DE"`, "DE 192.0.2.0-192.0.2.1"},
+		{"\uFEFF192.0.2.0/31,DE\r\n", "DE 192.0.2.0-192.0.2.1"},
+		{"::/80,DE", "line 1: :: to 255.255.255.255 is no range of addresses of one family"},
+		{"::ffff:192.0.2.0/127,DE", "DE 192.0.2.0-192.0.2.1"},
+		{"fe80::1%eth0,fe80::2%eth0,DE", "line 1: fe80::1%eth0 to fe80::2%eth0 is no range of addresses of one family"},
 		{"255.255.255.0/24,DE\n255.255.255.255/32,DE\n::/128,DE", "DE 255.255.255.0-255.255.255.255 ::-::"},
 		{"192.0.2.0/24,DE\n192.0.2.0/33,DE", `line 2: netip.ParsePrefix("192.0.2.0/33"): prefix length out of range`},
 		{"192.0.2.9,192.0.2.7,DE", "line 1: 192.0.2.9 to 192.0.2.7 is no range of addresses of one family"},
@@ -107,4 +111,27 @@ func text(ranges []model.AddressRange) string {
 		all = append(all, fmt.Sprintf("%s-%s", span.First, span.Last))
 	}
 	return strings.Join(all, " ")
+}
+
+// What is read goes to engines, which refuse a whole Plan because of one bad range.
+func FuzzRangesAreOfOneFamilySortedAndApart(f *testing.F) {
+	f.Add("192.0.2.0/24,DE\n192.0.2.7,192.0.3.9,DE\n::/80,DE\n::ffff:0:0/96,DE")
+	f.Fuzz(func(t *testing.T, text string) {
+		found := model.Countries{}
+		if readLines([]byte(text), found) != nil {
+			return
+		}
+		for _, ranges := range found {
+			var last model.AddressRange
+			for i, span := range joined(ranges) {
+				if span.First.Is4() != span.Last.Is4() || span.Last.Less(span.First) || span.First.Zone() != "" {
+					t.Errorf("%q: %v is no range", text, span)
+				}
+				if i > 0 && last.First.Is4() == span.First.Is4() && !last.Last.Less(span.First) {
+					t.Errorf("%q: %v comes after %v", text, span, last)
+				}
+				last = span
+			}
+		}
+	})
 }

@@ -11,6 +11,9 @@ import (
 // sorted, IPv4 first, and do not touch. Nil: nobody knows.
 type Countries map[string][]AddressRange
 
+// locatedMost bounds the ranges of a group: a Plan has at most 64 MiB.
+const locatedMost = 400_000
+
 // AddressRange is a range of addresses of one family; Last is part of it.
 type AddressRange struct{ First, Last netip.Addr }
 
@@ -23,7 +26,7 @@ type AddressGroup struct {
 // addressGroup closes the virtual services with rules that use a group with an unknown country: the rule could let in
 // whom it should keep out.
 func (r *reading) addressGroup(g *kinds.IpAddrGroup) *AddressGroup {
-	wrapped := &AddressGroup{IpAddrGroup: *g}
+	wrapped, located := &AddressGroup{IpAddrGroup: *g}, 0
 	for i, code := range g.CountryCodes {
 		ranges, known := r.countries[code]
 		if !known {
@@ -31,11 +34,19 @@ func (r *reading) addressGroup(g *kinds.IpAddrGroup) *AddressGroup {
 			if r.countries == nil {
 				why = "which addresses are in %s is not known: start the controller with --countries FILE"
 			}
+			why += "; no virtual service with this ipaddrgroup is served"
 			r.find("ipaddrgroup", fmt.Sprintf("country_codes[%d]", i), why, code)
 			r.closes = true
 			continue
 		}
 		wrapped.Located = append(wrapped.Located, ranges)
+		located += len(ranges)
+	}
+	if located > locatedMost {
+		r.find("ipaddrgroup", "country_codes",
+			"these countries have %d ranges of addresses, more than the %d that engines "+
+				"can get in a group: no virtual service with this ipaddrgroup is served", located, locatedMost)
+		r.closes, wrapped.Located = true, nil
 	}
 	return wrapped
 }

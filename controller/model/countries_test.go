@@ -17,8 +17,9 @@ func TestGroupsHaveTheAddressesOfTheirCountries(t *testing.T) {
 	}{
 		{"a country of the file", Countries{"DE": ranges}, false, ""},
 		{"a country that is not in the file", Countries{"FR": ranges}, true,
-			"the file of the controller has no addresses of the country DE"},
-		{"no file", nil, true, "which addresses are in DE is not known: start the controller with --countries FILE"},
+			"the file of the controller has no addresses of the country DE; no virtual service with this ipaddrgroup is served"},
+		{"no file", nil, true,
+			"which addresses are in DE is not known: start the controller with --countries FILE; no virtual service with this ipaddrgroup is served"},
 	} {
 		keeper := Keeper{Countries: c.countries}
 		_, findings := keeper.Keep(1, []Change{{Kind: "ipaddrgroup", UUID: "group", Object: schema.Object{

@@ -9,34 +9,42 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// choose returns the best engine for one more seat; nil, and the reason, if there is none.
+// choose returns the best engine for a new seat; nil, and the reasons, if there is none.
 func (s *service) choose() (*model.Engine, string) {
-	s.restless = true
-	var candidates []*model.Engine
-	for _, engine := range s.group.Engines {
-		if s.objection(engine) == "" {
-			candidates = append(candidates, engine)
-		}
+	may := func(engine *model.Engine) bool { return s.objection(engine) == "" }
+	if engine := s.best(may); engine != nil {
+		return engine, ""
 	}
-	if len(candidates) == 0 {
-		return nil, s.whyNone()
-	}
-	return slices.MinFunc(candidates, s.compare), ""
+	return nil, s.whyNone()
+}
+
+// chooseStandby returns the best engine to stand by; nil: there is none. It does not listen yet.
+func (s *service) chooseStandby() *model.Engine {
+	return s.best(func(engine *model.Engine) bool { return s.ownObjection(engine) == "" })
 }
 
 // chooseFresh returns the best engine with nothing on it; nil, and the reason, if there is none.
 func (s *service) chooseFresh() (*model.Engine, string) {
+	may := func(engine *model.Engine) bool { return s.load[engine.UUID] == 0 && s.objection(engine) == "" }
+	if engine := s.best(may); engine != nil {
+		return engine, ""
+	}
+	return nil, fmt.Sprintf("group %s has no unused engine yet", s.group.Name)
+}
+
+// best returns the best of the engines that may take a seat; nil: there is none.
+func (s *service) best(may func(*model.Engine) bool) *model.Engine {
 	s.restless = true
 	var candidates []*model.Engine
 	for _, engine := range s.group.Engines {
-		if s.load[engine.UUID] == 0 && s.objection(engine) == "" {
+		if may(engine) {
 			candidates = append(candidates, engine)
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, fmt.Sprintf("group %s has no unused engine yet", s.group.Name)
+		return nil
 	}
-	return slices.MinFunc(candidates, s.compare), ""
+	return slices.MinFunc(candidates, s.compare)
 }
 
 // objection returns the reason why an engine cannot take a seat; empty: it can.

@@ -109,6 +109,8 @@ type decider struct {
 	load    map[string]int // seats of each engine that are not draining; a set has one seat
 	active  map[string]int // those of load that do not stand by
 	seats   map[string]int // all seats of each engine
+
+	networks map[string][]string // see beside; nil: not needed yet
 }
 
 // weigh adds a seat to the counts (by is 1), or removes it (-1).

@@ -67,7 +67,7 @@ func (s *service) fail(seat Seat, why string) {
 	} else { // placement tries another engine, or tries again later
 		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
 	}
-	if engine := s.in.Engines[seat.Engine]; engine.Plan == Refused && engine.Told && !s.holdsAny(seat.Engine) {
+	if s.refusedAll(seat.Engine) {
 		s.a.remove(seat.Engine)
 		s.weigh(seat, -1)
 		return
@@ -118,14 +118,14 @@ func (s *service) hearDraining(seat Seat) {
 	if !engine.Up || engine.Plan == Unsettled {
 		return
 	}
-	if !holding.Delivery.isDue() {
+	if !holding.Delivery.isDue() || s.refusedAll(seat.Engine) {
 		s.drop(seat, "no longer has it")
 		return
 	}
 	if holding.Delivery != Current || holding.Duty != Drain {
 		return
 	}
-	if !s.isServed() && s.engines[seat.Engine].EnableState != forced && !s.givesWay(seat.Engine) {
+	if !s.isServed() && s.engines[seat.Engine].EnableState != forced && !s.givesWay(seat) {
 		return // the engine is called back, or waits until an engine that serves connects
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)

@@ -101,7 +101,7 @@ func (s *service) callBack() {
 	waits := s.awaits()
 	for _, seat := range s.a.Seats {
 		switch {
-		case s.givesWay(seat.Engine):
+		case s.givesWay(seat):
 		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
 		case waits:
 			s.out.Waiting[seat.Engine], s.restless = true, true
@@ -129,7 +129,7 @@ func (s *service) release() {
 		case serving >= s.wanted(),
 			seat.Cause == Disabled && s.engines[seat.Engine].EnableState == forced,
 			seat.Cause == Disabled && serving > 0 && !s.grows(),
-			seat.Cause == Disabled && serving == 0 && s.givesWay(seat.Engine) && !s.hasChoice():
+			seat.Cause == Disabled && serving == 0 && s.givesWay(seat) && !s.hasChoice():
 			cause := seat.Cause
 			if seat.State != Leaving {
 				cause = Failover
@@ -156,7 +156,7 @@ func (s *service) standby() {
 		}
 	}
 	if !ready && legacy && s.healthy() > 0 {
-		if engine, _ := s.choose(); engine != nil && s.a.seat(engine.UUID) == nil {
+		if engine := s.chooseStandby(); engine != nil && s.a.seat(engine.UUID) == nil {
 			s.take(engine.UUID, Standby, New)
 			ready = true
 		}

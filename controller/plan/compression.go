@@ -75,7 +75,7 @@ func compressionFilter(groups *model.Content, from *kinds.CompressionFilter) *da
 	}
 	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
 	if group := groups.AddressGroups[from.AddrsRef]; group != nil {
-		subnets, ranges := addressSet(group.Addrs, group.Prefixes, group.Ranges)
+		subnets, ranges := addressesOf(group)
 		to.Subnets, to.Ranges = append(to.GetSubnets(), subnets...), append(to.GetRanges(), ranges...)
 	}
 	return to

@@ -81,6 +81,18 @@ func addressMatch(
 	return to
 }
 
+// addressesOf returns the addresses of a group, with those of its countries.
+func addressesOf(group *model.AddressGroup) (subnets []string, ranges []*dataplanev1.AddressRange) {
+	subnets, ranges = addressSet(group.Addrs, group.Prefixes, group.Ranges)
+	for _, country := range group.Located {
+		for _, span := range country {
+			ranges = append(ranges,
+				&dataplanev1.AddressRange{First: span.First.String(), Last: span.Last.String()})
+		}
+	}
+	return subnets, ranges
+}
+
 func addressSet(
 	addresses []kinds.IPAddr, prefixes []kinds.IPAddrPrefix, spans []kinds.IPAddrRange,
 ) (subnets []string, ranges []*dataplanev1.AddressRange) {

@@ -75,13 +75,7 @@ func stringGroup(from *kinds.StringGroup) *enginev1.Resource {
 
 func addressGroup(from *model.AddressGroup) *enginev1.Resource {
 	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
-	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
-	for _, country := range from.Located {
-		for _, span := range country {
-			to.Ranges = append(to.Ranges,
-				&dataplanev1.AddressRange{First: span.First.String(), Last: span.Last.String()})
-		}
-	}
+	to.Subnets, to.Ranges = addressesOf(from)
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_AddressGroup{AddressGroup: to}}
 }
 
