@@ -22,7 +22,8 @@ var counterOrder = []string{"connections", "http2_connections", "tls_handshakes"
 	"requests_post", "requests_put", "requests_delete", "requests_options", "requests_trace", "requests_patch",
 	"requests_other", "responses_1xx", "responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx",
 	"local_responses", "local_responses_1xx", "local_responses_2xx", "local_responses_3xx", "local_responses_4xx",
-	"local_responses_5xx", "excluded_responses_4xx", "excluded_responses_5xx", "reselects", "client_aborts",
+	"local_responses_5xx", "excluded_responses_4xx", "excluded_responses_5xx", "cache_lookups", "cache_hits",
+	"reselects", "client_aborts",
 	"received_bytes", "sent_bytes", "received_datagrams",
 	"sent_datagrams"}
 

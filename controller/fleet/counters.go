@@ -93,6 +93,10 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		then.GetLocalResponsesByClassTotal()))...)
 	counts = append(counts, some(ExcludedPrefix, responses(now.GetExcludedResponsesTotal(),
 		then.GetExcludedResponsesTotal()))...)
+	counts = append(counts, some("cache_", []count{
+		{name: "lookups", now: now.GetCache().GetLookupsTotal(), then: then.GetCache().GetLookupsTotal()},
+		{name: "hits", now: now.GetCache().GetHitsTotal(), then: then.GetCache().GetHitsTotal()},
+	})...)
 	counts = append(counts, byMethod(now.GetRequestsByMethodTotal(), then.GetRequestsByMethodTotal())...)
 	counts = append(counts, handshakes(now, then)...)
 	return append(counts, causes("errors_", now.GetErrors(), then.GetErrors())...)

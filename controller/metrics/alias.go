@@ -46,6 +46,9 @@ const (
 	resumed     = "weir_service_tls_resumptions_total"
 	unsecured   = "weir_service_tls_failures_total"
 
+	cacheLookups = "weir_service_cache_lookups_total"
+	cacheHits    = "weir_service_cache_hits_total"
+
 	atLimits = failures +
 		`{cause=~"engine_refused|engine_evicted|engine_sessions|engine_memory|client_flood|client_sessions"}`
 	untrusted = failures + `{cause=~"client_source_untrusted|client_proxy_header"}`
@@ -101,6 +104,8 @@ var generalAliases = []alias{
 	{service, "l7_client.pct_response_errors", percent,
 		rate(answered("4xx"), answered("5xx")).minus(excluded).per(responses).times(100),
 		"of all responses, those with 4xx or 5xx that the analytics profile does not exclude"},
+	{service, "l7_client.pct_cache_hits", percent, rate(cacheHits).per(cacheLookups).times(100),
+		"of the requests that the cache may answer, those that a stored response answered"},
 	{service, "l7_client.max_concurrent_sessions", count, peak(openPeak),
 		"most connections of clients open at once"},
 	{service, "l7_client.avg_client_txn_latency", milliseconds, meanMs("total"),

@@ -24,6 +24,8 @@ var families = []family{
 	{"weir_service_excluded_responses_total", "counter",
 		"responses with a status that the analytics profile excludes from the errors, by class of their status"},
 	{"weir_service_requests_by_method_total", "counter", "requests, by method"},
+	{"weir_service_cache_lookups_total", "counter", "requests that the cache may answer"},
+	{"weir_service_cache_hits_total", "counter", "requests that a stored response answered"},
 	{"weir_service_reselects_total", "counter", "requests that went to another server after a response"},
 	{"weir_service_client_aborts_total", "counter", "clients that left before they had their response"},
 	{"weir_service_failures_total", "counter", "failures, by cause (docs/operating.md, Counters)"},

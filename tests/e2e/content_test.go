@@ -228,6 +228,14 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 			t.Errorf("what is not to be stored answers: %s", head)
 		}
 	}
+	s.eventually("hits are counted", func() error {
+		counters := s.counters("web")
+		lookups, _ := counters["cache_lookups"].(float64)
+		if hits, _ := counters["cache_hits"].(float64); hits == 0 || hits >= lookups {
+			return fmt.Errorf("%v of %v lookups are hits", hits, lookups)
+		}
+		return nil
+	})
 	s.eventually("records say so", func() error {
 		page, err := s.records("type=1&filter=eq(cache_hit,true)")
 		if err == nil && page.Count == 0 {

@@ -739,6 +739,15 @@ pub struct CompressionFilter {
     #[prost(string, repeated, tag = "7")]
     pub devices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// What the cache did for requests that it may answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CacheCounters {
+    #[prost(uint64, tag = "1")]
+    pub lookups_total: u64,
+    /// of lookups_total, those that a stored response answered, also after its validation
+    #[prost(uint64, tag = "2")]
+    pub hits_total: u64,
+}
 /// Stores responses, and answers requests with them (RFC 9111).
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Cache {
@@ -2525,6 +2534,9 @@ pub struct VirtualServiceCounters {
     /// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
     #[prost(uint64, repeated, tag = "361")]
     pub excluded_responses_total: ::prost::alloc::vec::Vec<u64>,
+    /// absent: no request has asked the cache
+    #[prost(message, optional, tag = "920")]
+    pub cache: ::core::option::Option<CacheCounters>,
 }
 /// The handshakes with clients.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -7,7 +7,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use weir_api::dataplane::v1::{self, ErrorCounter, PoolCounters, Sample, ServerCounters, VirtualServiceCounters};
+use weir_api::dataplane::v1::{
+    self, CacheCounters, ErrorCounter, PoolCounters, Sample, ServerCounters, VirtualServiceCounters,
+};
 use weir_reactor::process;
 use weir_snapshot::{Pool, Snapshot};
 use weir_telemetry::{Cause, Counters, Histogram};
@@ -204,6 +206,7 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.local_responses_by_class_total.extend(local);
     row.excluded_responses_total.clear();
     row.excluded_responses_total.extend(counted.excluded_responses().into_iter().flatten());
+    row.cache = counted.cache().map(|cache| CacheCounters { lookups_total: cache.lookups, hits_total: cache.hits });
     row.reselects_total = counted.reselects;
     row.client_aborts_total = counted.client_aborts();
     row.received_bytes_total = counted.received_bytes;

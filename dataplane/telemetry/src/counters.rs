@@ -43,7 +43,15 @@ struct Rare {
     local_responses: [u64; 5],
     /// Of the responses, those that are no errors in spite of their class.
     excluded_responses: [u64; 5],
+    cache: CacheCounters,
     failures: Failures,
+}
+
+/// What the cache did for requests that it may answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheCounters {
+    pub lookups: u64,
+    pub hits: u64,
 }
 
 /// By cause.
@@ -140,6 +148,8 @@ impl Counters {
             Excluded { service, status } => {
                 count_class(&mut self.services.row(service).rare().excluded_responses, status);
             }
+            CacheAsked { service } => self.services.row(service).rare().cache.lookups += 1,
+            CacheHit { service } => self.services.row(service).rare().cache.hits += 1,
             Exchanged { service, server, spans } => self.exchanged(service, server, spans),
             Reselected { service } => self.services.row(service).reselects += 1,
             WebSocketOpened { service } => {
@@ -320,6 +330,11 @@ impl ServiceCounters {
         excluded.iter().any(|count| *count > 0).then_some(excluded)
     }
 
+    /// `None`: no request has asked the cache.
+    pub fn cache(&self) -> Option<CacheCounters> {
+        self.rare.as_ref().map(|rare| rare.cache).filter(|cache| cache.lookups > 0)
+    }
+
     /// `None`: there was no handshake.
     pub fn handshakes(&self) -> Option<&Handshakes> {
         self.rare.as_ref().map(|rare| &rare.handshakes)
@@ -376,6 +391,8 @@ impl ServiceCounters {
             mine.handshakes.add(&theirs.handshakes);
             add_each(&mut mine.local_responses, &theirs.local_responses);
             add_each(&mut mine.excluded_responses, &theirs.excluded_responses);
+            mine.cache.lookups += theirs.cache.lookups;
+            mine.cache.hits += theirs.cache.hits;
             add_each(&mut mine.failures.0, &theirs.failures.0);
         }
     }
@@ -383,10 +400,11 @@ impl ServiceCounters {
 
 impl Rare {
     fn copy(&mut self, other: &Self) {
-        let Self { handshakes, local_responses, excluded_responses, failures } = self;
+        let Self { handshakes, local_responses, excluded_responses, cache, failures } = self;
         handshakes.copy(&other.handshakes);
         *local_responses = other.local_responses;
         *excluded_responses = other.excluded_responses;
+        *cache = other.cache;
         failures.0 = other.failures.0;
     }
 }

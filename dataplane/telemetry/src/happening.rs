@@ -65,6 +65,14 @@ pub enum Happening {
         server: u32,
         spans: Spans,
     },
+    /// A request that the cache may answer comes to it.
+    CacheAsked {
+        service: u32,
+    },
+    /// A stored response answers a request, perhaps after its validation.
+    CacheHit {
+        service: u32,
+    },
     /// A request goes to another server after a response, which the client does not get.
     Reselected {
         service: u32,

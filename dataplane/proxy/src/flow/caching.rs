@@ -82,6 +82,9 @@ impl Proxy {
             caching.stage = Stage::Passes;
             return Ok(Looked::Missed);
         };
+        if caching.waits_until.is_none() {
+            core.counters.note(Happening::CacheAsked { service: service.id });
+        }
         let now = moment(io);
         caching.asked_at = now;
         caching.since = Since::now(cached, asked);
@@ -196,6 +199,7 @@ impl Proxy {
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();
         core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });
+        core.counters.note(Happening::CacheHit { service: service.id });
         if client.noted.is_something() {
             core.records.note_response(&mut client.noted, &service, written.status, written.out.len());
         }

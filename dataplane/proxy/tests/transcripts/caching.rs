@@ -68,6 +68,12 @@ fn answer(stage: &mut Stage, text: &str) -> String {
     stage.sent(client)
 }
 
+/// Requests that the cache may answer, and those that it did.
+fn counted(stage: &Stage) -> (u64, u64) {
+    let cache = stage.proxy.counters().service(0).and_then(|service| service.cache()).unwrap_or_default();
+    (cache.lookups, cache.hits)
+}
+
 #[test]
 fn stored_response_answers_with_its_age_and_asks_no_server() {
     let mut stage = Stage::new(&recording(caching(|_| {})));
@@ -181,6 +187,7 @@ fn stale_response_answers_once_its_server_says_that_it_holds() {
     stage.says(server, ok(FRESH, "other"));
     assert!(stage.sent(late).ends_with("other"));
     assert!(answer(&mut stage, ASK).ends_with("other"));
+    assert_eq!(counted(&stage), (5, 3));
 }
 
 /// RFC 9111 §4.3.4: a 304 with another strong tag is no news of what is stored.
@@ -265,6 +272,7 @@ fn others_wait_for_the_first_and_no_server_hears_of_them() {
         assert!(text.contains("X-Cache: HIT") && text.ends_with("hello"), "{text}");
     }
     assert_eq!(stage.dials(), 1);
+    assert_eq!(counted(&stage), (4, 3));
 }
 
 #[test]
@@ -286,6 +294,7 @@ fn if_the_server_of_the_first_dies_the_next_asks_another_and_the_rest_wait_on() 
         assert!(stage.sent(client).ends_with("hello"));
     }
     assert_eq!(stage.dials(), 2);
+    assert_eq!(counted(&stage), (4, 2));
 }
 
 #[test]

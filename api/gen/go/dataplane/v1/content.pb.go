@@ -319,6 +319,59 @@ func (x *CompressionFilter) GetDevices() []string {
 	return nil
 }
 
+// What the cache did for requests that it may answer.
+type CacheCounters struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LookupsTotal  uint64                 `protobuf:"varint,1,opt,name=lookups_total,json=lookupsTotal,proto3" json:"lookups_total,omitempty"`
+	HitsTotal     uint64                 `protobuf:"varint,2,opt,name=hits_total,json=hitsTotal,proto3" json:"hits_total,omitempty"` // of lookups_total, those that a stored response answered, also after its validation
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CacheCounters) Reset() {
+	*x = CacheCounters{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CacheCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CacheCounters) ProtoMessage() {}
+
+func (x *CacheCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CacheCounters.ProtoReflect.Descriptor instead.
+func (*CacheCounters) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CacheCounters) GetLookupsTotal() uint64 {
+	if x != nil {
+		return x.LookupsTotal
+	}
+	return 0
+}
+
+func (x *CacheCounters) GetHitsTotal() uint64 {
+	if x != nil {
+		return x.HitsTotal
+	}
+	return 0
+}
+
 // Stores responses, and answers requests with them (RFC 9111).
 type Cache struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
@@ -343,7 +396,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +408,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +421,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Cache) GetMinBytes() uint32 {
@@ -489,7 +542,7 @@ type Purge struct {
 
 func (x *Purge) Reset() {
 	*x = Purge{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +554,7 @@ func (x *Purge) String() string {
 func (*Purge) ProtoMessage() {}
 
 func (x *Purge) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +567,7 @@ func (x *Purge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purge.ProtoReflect.Descriptor instead.
 func (*Purge) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Purge) GetNumber() uint64 {
@@ -557,7 +610,7 @@ type CacheTold struct {
 
 func (x *CacheTold) Reset() {
 	*x = CacheTold{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +622,7 @@ func (x *CacheTold) String() string {
 func (*CacheTold) ProtoMessage() {}
 
 func (x *CacheTold) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +635,7 @@ func (x *CacheTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheTold.ProtoReflect.Descriptor instead.
 func (*CacheTold) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CacheTold) GetKind() string {
@@ -623,7 +676,11 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\asubnets\x18\x04 \x03(\tR\asubnets\x127\n" +
 	"\x06ranges\x18\x05 \x03(\v2\x1f.weir.dataplane.v1.AddressRangeR\x06ranges\x12)\n" +
 	"\x10compares_devices\x18\x06 \x01(\bR\x0fcomparesDevices\x12\x18\n" +
-	"\adevices\x18\a \x03(\tR\adevices\"\xbb\x04\n" +
+	"\adevices\x18\a \x03(\tR\adevices\"S\n" +
+	"\rCacheCounters\x12#\n" +
+	"\rlookups_total\x18\x01 \x01(\x04R\flookupsTotal\x12\x1d\n" +
+	"\n" +
+	"hits_total\x18\x02 \x01(\x04R\thitsTotal\"\xbb\x04\n" +
 	"\x05Cache\x12\x1b\n" +
 	"\tmin_bytes\x18\x01 \x01(\rR\bminBytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\x12(\n" +
@@ -671,25 +728,26 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
 	(*Compression)(nil),       // 1: weir.dataplane.v1.Compression
 	(*RoundTripLevels)(nil),   // 2: weir.dataplane.v1.RoundTripLevels
 	(*CompressionFilter)(nil), // 3: weir.dataplane.v1.CompressionFilter
-	(*Cache)(nil),             // 4: weir.dataplane.v1.Cache
-	(*Purge)(nil),             // 5: weir.dataplane.v1.Purge
-	(*CacheTold)(nil),         // 6: weir.dataplane.v1.CacheTold
-	(*AddressRange)(nil),      // 7: weir.dataplane.v1.AddressRange
-	(*TextMatch)(nil),         // 8: weir.dataplane.v1.TextMatch
+	(*CacheCounters)(nil),     // 4: weir.dataplane.v1.CacheCounters
+	(*Cache)(nil),             // 5: weir.dataplane.v1.Cache
+	(*Purge)(nil),             // 6: weir.dataplane.v1.Purge
+	(*CacheTold)(nil),         // 7: weir.dataplane.v1.CacheTold
+	(*AddressRange)(nil),      // 8: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 9: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
 	2, // 0: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
 	3, // 1: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
 	0, // 2: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	7, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	8, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
-	5, // 5: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
+	8, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	9, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	6, // 5: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
 	6, // [6:6] is the sub-list for method output_type
 	6, // [6:6] is the sub-list for method input_type
 	6, // [6:6] is the sub-list for extension type_name
@@ -709,7 +767,7 @@ func file_dataplane_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

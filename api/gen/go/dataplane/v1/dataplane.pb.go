@@ -5548,7 +5548,8 @@ type VirtualServiceCounters struct {
 	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
 	// Of responses_total, those with a status of not_errors of Analytics, or that answer a failure with a cause of
 	// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
-	ExcludedResponsesTotal []uint64 `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
+	ExcludedResponsesTotal []uint64       `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
+	Cache                  *CacheCounters `protobuf:"bytes,920,opt,name=cache,proto3" json:"cache,omitempty"` // absent: no request has asked the cache
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -5789,6 +5790,13 @@ func (x *VirtualServiceCounters) GetLocalResponsesByClassTotal() []uint64 {
 func (x *VirtualServiceCounters) GetExcludedResponsesTotal() []uint64 {
 	if x != nil {
 		return x.ExcludedResponsesTotal
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetCache() *CacheCounters {
+	if x != nil {
+		return x.Cache
 	}
 	return nil
 }
@@ -6879,7 +6887,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05pools\x18\xa8\x05 \x03(\v2\x1f.weir.dataplane.v1.PoolCountersR\x05pools\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
 	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\x12\x19\n" +
-	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xdf\v\n" +
+	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\x98\f\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -6912,7 +6920,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03tls\x18\xde\x02 \x01(\v2\x1e.weir.dataplane.v1.TlsCountersR\x03tls\x128\n" +
 	"\x18requests_by_method_total\x18\xdf\x02 \x03(\x04R\x15requestsByMethodTotal\x12C\n" +
 	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\x129\n" +
-	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\"\x9c\x01\n" +
+	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\x127\n" +
+	"\x05cache\x18\x98\a \x01(\v2 .weir.dataplane.v1.CacheCountersR\x05cache\"\x9c\x01\n" +
 	"\vTlsCounters\x12-\n" +
 	"\x04rows\x18\x01 \x03(\v2\x19.weir.dataplane.v1.TlsRowR\x04rows\x12!\n" +
 	"\fothers_total\x18\x02 \x01(\x04R\vothersTotal\x12;\n" +
@@ -7154,6 +7163,7 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*FailAnswer)(nil),             // 94: weir.dataplane.v1.FailAnswer
 	(WhenServerDown)(0),            // 95: weir.dataplane.v1.WhenServerDown
 	(*PoolCounters)(nil),           // 96: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 97: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7264,20 +7274,21 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	67,  // 105: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
 	68,  // 106: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
 	65,  // 107: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	66,  // 108: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 109: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 110: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 111: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 112: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 113: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 114: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 115: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 116: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	117, // [117:117] is the sub-list for method output_type
-	117, // [117:117] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	97,  // 108: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	66,  // 109: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 110: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 111: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 112: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 113: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 114: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 115: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 116: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 117: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
