@@ -555,9 +555,10 @@ fn has_to_wait(core: &mut Core, now: Time, pool: &Pool, bound: (Option<u32>, Has
         Tie::Full => true,
         Tie::Taken | Tie::Denied => false,
         Tie::None => {
-            let others = told.group.iter().flat_map(|(group, _)| &group.pools);
-            core.pools.room(pool, &[]) == Room::Full
-                && !others.into_iter().any(|other| core.pools.room(other, &[]) == Room::Some)
+            let group = told.group.as_ref().filter(|_| told.member != Some(PickedMember::AsBackup));
+            let others = group.map_or(Vec::new(), |(group, _)| core.pools.others_in(group, &[pool.id]));
+            let mut others = others.iter().filter(|other| other.takes_requests_of(pool));
+            core.pools.room(pool, &[]) == Room::Full && !others.any(|other| core.pools.room(other, &[]) == Room::Some)
         }
     }
 }

@@ -119,6 +119,17 @@ impl Pools {
         Some(Foreseen { chosen, group: group.clone(), servers: group.pools.iter().map(count).collect() })
     }
 
+    /// The pools of a group that may get a request after those that it has left.
+    #[cold]
+    pub fn others_in(&mut self, group: &PoolGroup, left: &[u32]) -> Vec<Arc<Pool>> {
+        let Self { rows, groups, .. } = self;
+        let Some(GroupRow { group, .. }) = groups.row(group) else { return Vec::new() };
+        let members = Members { rows, group, left };
+        let takes_part =
+            |at: &usize| group.balance.members[*at].ratio > 0 && members.servers(*at, Balancer::standing_servers) > 0;
+        (0..group.pools.len()).filter(takes_part).map(|at| group.pools[at].clone()).collect()
+    }
+
     /// Whether a pool has a server that is not suspect, beside those that a request has tried.
     pub fn has_sound(&self, pool: &Pool, tried: &[u32]) -> bool {
         self.balancer(pool.id).is_some_and(|balancer| balancer.has_other_than(tried))

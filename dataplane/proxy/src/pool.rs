@@ -95,7 +95,7 @@ pub(crate) enum Connect {
 /// What becomes of a request by the server that it is bound to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tie {
-    /// It is bound to none, or that takes no requests.
+    /// It is bound to no server, or to one that takes no requests, so that another one may get it.
     None,
     /// The server would take it with fewer connections.
     Full,
@@ -284,7 +284,10 @@ impl Pools {
     /// Whether a request at this server, which has tried the others, would find another server that is not suspect.
     pub fn has_other(&mut self, at: Place, tried: &[u32]) -> bool {
         let tried: Vec<_> = tried.iter().copied().chain([at.server]).collect();
-        self.row(at.pool).is_some_and(|row| row.balancer.has_other_than(&tried))
+        self.row(at.pool).is_some_and(|row| match row.carriers.is_empty() {
+            true => row.balancer.has_other_than(&tried),
+            false => row.has_stream_beside(&tried),
+        })
     }
 
     /// A new connection to this server was established.
@@ -564,6 +567,22 @@ impl Row {
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
         orphans.extend(self.carriers.into_iter().flat_map(|carriers| carriers.conns));
         Row { pool: pool.clone(), version, balancer: self.balancer, idle, carriers }
+    }
+
+    /// Whether a server that is not suspect, beside those, may have one more stream, or one more connection.
+    #[cold]
+    fn has_stream_beside(&self, tried: &[u32]) -> bool {
+        let has_stream = |(position, carriers): (usize, &Carriers)| {
+            let server = &self.pool.servers[position];
+            let requests = u64::from(self.balancer.connections(server.id));
+            let conns = carriers.conns.len() as u64;
+            let own = if carriers.declines { requests } else { conns };
+            let may_connect = server.max_connections.is_none_or(|most| own < u64::from(most));
+            self.balancer.is_trusted(position)
+                && !tried.contains(&server.id)
+                && (may_connect || requests < conns * u64::from(carriers.streams_max()))
+        };
+        self.carriers.iter().enumerate().any(has_stream)
     }
 
     fn into_connections(self) -> impl Iterator<Item = Conn> {

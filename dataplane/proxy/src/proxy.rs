@@ -101,6 +101,8 @@ impl Proxy {
         self.core.records.follow(&snapshot);
         self.core.scripts.follow(&snapshot);
         difference.pools_gone.iter().for_each(|gone| self.core.counters.restart_pool(gone.id));
+        let without_queue = difference.pools.iter().filter(|pool| pool.queue_depth.is_none());
+        without_queue.for_each(|pool| self.core.counters.restart_pool(pool.id));
         self.core.queues.are_due = !self.core.queues.are_empty();
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);

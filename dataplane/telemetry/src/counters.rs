@@ -253,9 +253,12 @@ impl Counters {
         self.queues.get(pool).copied().unwrap_or_default()
     }
 
-    /// Starts a pool at 0: another one may have its row next.
+    /// Starts a pool at 0: it has no queue any more, or is gone, and another one may have its row next.
     pub fn restart_pool(&mut self, id: u32) {
-        self.queues.restart(id);
+        // Few pools have ever had a queue, and the others have no row.
+        if self.queues.get(id).is_some() {
+            self.queues.restart(id);
+        }
     }
 
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.

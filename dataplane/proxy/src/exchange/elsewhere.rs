@@ -31,8 +31,17 @@ impl Exchange {
 
     /// The ids of pools that could not take it, with that of its pool.
     pub fn pools_left(&self) -> Vec<u32> {
-        let left = self.aside.as_ref().map_or(&[][..], |aside| &aside.elsewhere.left);
-        left.iter().copied().chain(self.pool().map(|pool| pool.id)).collect()
+        self.left().iter().copied().chain(self.pool().map(|pool| pool.id)).collect()
+    }
+
+    /// The ids of other pools that could not take it.
+    pub fn left(&self) -> &[u32] {
+        self.aside.as_ref().map_or(&[], |aside| &aside.elsewhere.left)
+    }
+
+    /// It may go to pools again that it has left, except those.
+    pub fn return_except(&mut self, left: Vec<u32>) {
+        self.aside().elsewhere.left = left;
     }
 
     /// Its pool is the backup of a group without pools.
@@ -48,11 +57,21 @@ impl Exchange {
         self.aside.as_ref().map_or(0, |aside| aside.elsewhere.tries_before)
     }
 
+    /// How many servers of a pool were tried in vain.
+    pub fn tries_in(&self, pool: &Pool) -> usize {
+        let is_there = |tried: &&u32| pool.servers.iter().any(|server| server.id == **tried);
+        self.tried.iter().filter(is_there).count()
+    }
+
     /// Goes to another pool than before. No byte of it has been sent.
     pub fn turn_to(&mut self, pool: Arc<Pool>, is_backup: bool) {
-        let (left, tried) = (self.pools_left(), self.tried.len() - self.reselects() as usize);
+        let mut left = self.pools_left();
+        left.retain(|left| *left != pool.id);
+        let tries = self.tried.len() - self.reselects() as usize;
+        // It may have been there before.
+        let tries_before = tries.saturating_sub(self.tries_in(&pool));
         let elsewhere = &mut self.aside().elsewhere;
-        (elsewhere.left, elsewhere.tries_before) = (left, tried);
+        (elsewhere.left, elsewhere.tries_before) = (left, tries_before);
         elsewhere.at_backup |= is_backup;
         self.chosen = Some(pool);
         if self.named.take().is_some() && self.bond.get() == Bond::Kept {

@@ -8,9 +8,11 @@ mod elsewhere;
 mod held;
 pub(crate) mod incoming;
 mod pace;
+mod queue;
 mod reselect;
 mod stamps;
 pub(crate) mod table;
+mod turn;
 mod websocket;
 pub(crate) mod within;
 
@@ -45,6 +47,7 @@ use crate::{
         incoming::{Form, Incoming, Part},
         pace::Pace,
         stamps::Stamps,
+        turn::Turn,
         within::Elsewhere,
     },
     head,
@@ -118,8 +121,7 @@ struct Aside {
     /// What makes something of its response.
     coder: Cell<Option<Box<Coder>>>,
     elsewhere: Elsewhere,
-    /// How long it may wait until servers have fewer connections, while it does.
-    queued_until: Option<Time>,
+    turn: Turn,
     /// Path and query that the client asked for, if rules have changed them for the server.
     asked_target: Option<Box<[u8]>>,
     /// The host that the client asked for, if the profile has another one for servers; or nothing.
@@ -436,23 +438,6 @@ impl Exchange {
         matches!(self.phase, Phase::Waiting { on: Wait::Stored, .. })
     }
 
-    /// Whether it waits until servers of its pool have fewer connections.
-    pub fn is_queued(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { on: Wait::Turn, .. })
-    }
-
-    /// Has it wait so. Its [patience](Self::patience) ends at `until`, if it does.
-    pub fn queue(&mut self, until: Option<Time>) {
-        self.wait_for(Wait::Turn);
-        self.aside().queued_until = until;
-    }
-
-    /// It waits for a place again.
-    pub fn leave_queue(&mut self) {
-        self.wait_for(Wait::Place);
-        self.aside().queued_until = None;
-    }
-
     /// Whether the framing alone would show the client that the rest of the response is missing.
     pub fn shows_cut(&self) -> bool {
         matches!(&self.phase,
@@ -623,10 +608,9 @@ impl Exchange {
 
     /// How much longer the client may wait for the response, or, in a queue, for its turn; `None`: without limit.
     pub fn patience(&self, now: Time) -> Option<Duration> {
-        let queued_until = self.aside.as_ref()?.queued_until;
+        self.aside.as_ref()?;
         let of_client = self.patience_with_ended(now);
-        let in_queue = queued_until.map(|until| until.since(now));
-        of_client.into_iter().chain(in_queue).min()
+        of_client.into_iter().chain(self.patience_in_queue(now)).min()
     }
 
     /// How much longer a client that has ended may wait.

@@ -18,7 +18,7 @@ pub(crate) enum Within {
 #[derive(Default)]
 pub(super) struct Elsewhere {
     pub within: Within,
-    /// The ids of pools that could not take the request.
+    /// The ids of other pools that could not take the request. None is there twice.
     pub left: Vec<u32>,
     /// The request is at the backup of a pool or group.
     pub at_backup: bool,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_balance::Room;
 use weir_snapshot::Pool;
 use weir_telemetry::Happening;
-use weir_wire::head::Method;
+use weir_tls::ServerName;
 
 use crate::{
     error::Error,
@@ -18,10 +18,28 @@ use crate::{
     proxy::{ClientSide, Proxy},
 };
 
-/// Whether any server of its pool would do, as for all others of which this is true.
-fn is_for_any(exchange: &Exchange) -> bool {
-    let suits = |pool: &Arc<Pool>| pool.http2.is_none() && !pool.balance.ties.by_key;
-    exchange.tried.is_empty() && exchange.named.is_none() && exchange.pool().is_some_and(suits)
+/// How many requests leave the queue of a pool in one batch. The others follow in the next one.
+const LEAVING_MAX: usize = 256;
+
+/// Requests for which the servers of a pool, and of others of its group, have the same room.
+#[derive(PartialEq)]
+struct Alike {
+    speaks_http2: bool,
+    /// The group whose other pools may get them.
+    group: Option<u32>,
+    asked_name: Option<Box<ServerName>>,
+}
+
+impl Alike {
+    /// `None`: this request is like no other.
+    fn of(exchange: &Exchange, pool: &Pool) -> Option<Self> {
+        let is_new = exchange.tried.is_empty() && exchange.left().is_empty() && !exchange.needs_http1();
+        is_new.then(|| Self {
+            speaks_http2: pool.http2.is_some(),
+            group: exchange.group().filter(|_| !exchange.is_at_backup()).map(|group| group.id),
+            asked_name: exchange.asked_name.clone(),
+        })
+    }
 }
 
 // In.
@@ -35,58 +53,98 @@ impl Proxy {
         id: ExchangeId,
         otherwise: Error,
     ) -> Result<(), Error> {
-        if self.has_to_wait(io, id)? && self.queue(io, id)? {
+        if self.has_to_wait(io.now(), id, &mut Vec::new())? && self.queue(io, id)? {
             return Ok(());
         }
         self.find_server_or_wait::<I, false>(io, id, otherwise)
     }
 
-    /// Whether the only server that a request is bound to, or each one that may take it, has too many connections.
-    fn has_to_wait<I: Io>(&mut self, io: &I, id: ExchangeId) -> Result<bool, Error> {
+    /// Whether the only server that a request is bound to, or each one that may take it, has too many connections. `full`:
+    /// requests that have to wait because of the latter.
+    fn has_to_wait(&mut self, now: Time, id: ExchangeId, full: &mut Vec<Alike>) -> Result<bool, Error> {
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let Some(pool) = exchange.pool().cloned().filter(|pool| pool.queue_depth.is_some()) else { return Ok(false) };
-        // The server may have seen the request, if it was sent.
-        if exchange.method != Method::Get || exchange.failed_tries() >= core.limits.server_tries {
+        if !exchange.may_queue() || exchange.failed_tries() >= core.limits.server_tries {
             return Ok(false);
         }
-        // Over HTTP/2 the balancer knows no limit, so that no request waits for one server.
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));
-        match core.pools.tie(io.now(), &pool, (named, exchange.key), &exchange.tried) {
+        match core.pools.tie(now, &pool, (named, exchange.key), &exchange.tried) {
             Tie::Full => return Ok(true),
             Tie::Denied => return Ok(false),
             Tie::Taken if pool.http2.is_none() => return Ok(false),
+            // Over HTTP/2 the balancer knows no limit: whether some server has room for a stream decides.
             Tie::Taken | Tie::None => {}
         }
-        if self.room(io.now(), id, &pool)? != Room::Full {
-            return Ok(false);
+        let mut alike = Alike::of(exchange, &pool);
+        if pool.http2.is_some() && self.sole_client(id)?.is_some() {
+            alike = None;
         }
-        // Other pools of the group may have room.
-        let exchange = self.exchanges.live(id)?;
-        let left = exchange.pools_left();
-        let group = exchange.group().filter(|_| !exchange.is_at_backup()).cloned();
-        let mut others = group.iter().flat_map(|group| &group.pools).filter(|other| !left.contains(&other.id));
-        Ok(!others.any(|other| other.takes_requests_of(&pool) && self.room(io.now(), id, other) == Ok(Room::Some)))
+        if alike.as_ref().is_some_and(|alike| full.contains(alike)) {
+            return Ok(true);
+        }
+        let waits = self.room(now, id, &pool)? == Room::Full && !self.has_room_elsewhere(now, id, &pool)?;
+        full.extend(alike.filter(|_| waits));
+        Ok(waits)
     }
 
-    /// Puts a request into the queue of a pool that it left for others of its group, because its servers were full. False:
-    /// there is no such pool.
+    /// Whether a request may go to another pool of its group, and a server there takes it.
+    fn has_room_elsewhere(&mut self, now: Time, id: ExchangeId, pool: &Pool) -> Result<bool, Error> {
+        let Self { exchanges, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let Some(group) = exchange.group().filter(|_| !exchange.is_at_backup()) else { return Ok(false) };
+        let others = core.pools.others_in(group, &exchange.pools_left());
+        for other in others.iter().filter(|other| other.takes_requests_of(pool)) {
+            if self.room(now, id, other)? == Room::Some {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Puts a request into the queue of a pool that it left because its servers were full. False: no pool that it left has
+    /// a queue with room for it.
     pub(super) fn waits_in_left_pool<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
-        let exchange = self.exchanges.live(id)?;
+        let Self { exchanges, core, .. } = self;
+        let exchange = exchanges.live(id)?;
         let (Some(group), Some(pool)) = (exchange.group().cloned(), exchange.pool().cloned()) else { return Ok(false) };
-        let left = exchange.pools_left();
-        if exchange.method != Method::Get || exchange.is_at_backup() {
+        if !exchange.may_queue() || exchange.is_at_backup() {
             return Ok(false);
         }
-        for other in group.pools.iter().filter(|other| other.queue_depth.is_some() && left.contains(&other.id)) {
-            if other.takes_requests_of(&pool) && self.room(io.now(), id, other)? == Room::Full {
+        let (left, tries_max) = (exchange.left(), core.limits.server_tries);
+        let queues = |other: &&Arc<Pool>| {
+            other.queue_depth.is_some_and(|most| core.queues.len(other.id) < most)
+                && left.contains(&other.id)
+                && other.takes_requests_of(&pool)
+                && exchange.tries_in(other) < tries_max
+        };
+        let queues: Vec<_> = group.pools.iter().filter(queues).cloned().collect();
+        for other in queues {
+            if self.room(io.now(), id, &other)? == Room::Full {
                 let ClientSide { exchange, client, .. } = self.client_side(id)?;
-                exchange.key = balance_key(other, None, client.peer);
-                exchange.turn_to(other.clone(), false);
+                exchange.key = balance_key(&other, None, client.peer);
+                exchange.turn_to(other, false);
                 return self.queue(io, id);
             }
         }
         Ok(false)
+    }
+
+    /// Has a request that waits go to pools of its group again that it left because their servers were full.
+    fn return_to_full(&mut self, now: Time, id: ExchangeId) -> Result<(), Error> {
+        let exchange = self.exchanges.live(id)?;
+        let mut left = exchange.left().to_vec();
+        let Some(group) = exchange.group().filter(|_| !left.is_empty()).cloned() else { return Ok(()) };
+        let mut full = Vec::new();
+        for pool in group.pools.iter().filter(|pool| left.contains(&pool.id)) {
+            let tries = self.exchanges.live(id)?.tries_in(pool);
+            if tries < self.core.limits.server_tries && self.room(now, id, pool)? == Room::Full {
+                full.push(pool.id);
+            }
+        }
+        left.retain(|pool| !full.contains(pool));
+        self.exchanges.live(id)?.return_except(left);
+        Ok(())
     }
 
     /// What the servers of a pool have for a request.
@@ -98,6 +156,10 @@ impl Proxy {
         let places = self.core.pools.standing_beside(pool, &tried);
         let has_some = !places.is_empty();
         for place in places {
+            if self.core.pools.carriers(place).is_none() {
+                // The pool has changed since the request came: its servers do not speak HTTP/2 any more.
+                return Ok(self.core.pools.room(pool, &tried));
+            }
             if self.has_stream_for(now, id, place)? {
                 return Ok(Room::Some);
             }
@@ -111,11 +173,12 @@ impl Proxy {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let Some(carriers) = core.pools.carriers(place) else { return Ok(false) };
+        let takes_streams = !carriers.declines && !exchange.needs_http1();
         let takes_one_more = |conn: &_| {
             let Some(server) = servers.peek(*conn) else { return false };
             let Some(back) = &server.back else { return false };
             let suits = back.sole == sole && server.asked_name == exchange.asked_name && server.has_life_left(now);
-            back.is_unused() || suits && back.has_room()
+            back.is_unused() || takes_streams && suits && back.has_room()
         };
         Ok(carriers.conns.iter().any(takes_one_more) || core.would_connect(servers, place))
     }
@@ -133,16 +196,17 @@ impl Proxy {
         let requests = waiting.len() as u64;
         core.queues.forget_empty();
         core.counters.note(Happening::Waiting { pool: pool.id, requests });
-        core.counters.note(match has_room {
-            true => Happening::Queued { pool: pool.id },
-            false => Happening::QueueFull { pool: pool.id },
-        });
-        if has_room {
-            let ClientSide { exchange, client, .. } = self.client_side(id)?;
-            exchange.queue(pool.timeouts.response.map(|most| io.now() + most));
-            client.await_answer(io, exchange);
+        if !has_room {
+            core.counters.note(Happening::QueueFull { pool: pool.id });
+            return Ok(false);
         }
-        Ok(has_room)
+        self.return_to_full(io.now(), id)?;
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
+        if exchange.queue(io.now(), pool.timeouts.response) {
+            core.counters.note(Happening::Queued { pool: pool.id });
+        }
+        client.await_answer(io, exchange);
+        Ok(true)
     }
 }
 
@@ -155,13 +219,8 @@ impl Proxy {
         self.core.queues.are_due = false;
         let mut some_go_on = false;
         for pool in self.core.queues.pools() {
-            let mut goes_on = false;
             self.forget_gone(pool);
-            for _ in 0..self.core.queues.of(pool).len() {
-                let Some(id) = self.next_of_queue(io, pool) else { break };
-                self.leave_queue(io, id);
-                goes_on |= !self.exchanges.peek(id).is_some_and(Exchange::is_queued);
-            }
+            let goes_on = self.serve_queue(io, pool);
             if goes_on {
                 self.forget_gone(pool);
             }
@@ -183,28 +242,33 @@ impl Proxy {
         core.queues.of(pool).retain(|id| exchanges.peek(*id).is_some_and(Exchange::is_queued));
     }
 
-    /// Takes the newest request of a queue that need not wait any more.
-    fn next_of_queue<I: Io>(&mut self, io: &I, pool: u32) -> Option<ExchangeId> {
-        let mut waiting = std::mem::take(self.core.queues.of(pool));
-        let mut is_full = false;
-        let next = waiting.iter().rposition(|id| {
-            let Some(exchange) = self.exchanges.peek(*id).filter(|exchange| exchange.is_queued()) else { return false };
-            let is_for_any = is_for_any(exchange);
-            let waits = is_for_any && is_full || self.has_to_wait(io, *id).unwrap_or_default();
-            is_full |= is_for_any && waits;
-            !waits
-        });
-        let next = next.map(|at| waiting.remove(at));
-        *self.core.queues.of(pool) = waiting;
-        next
+    /// Has requests of a queue go on, the newest first. True: some have.
+    fn serve_queue<I: Io>(&mut self, io: &mut I, pool: u32) -> bool {
+        let mut full = Vec::new();
+        let mut goes_on = 0;
+        for at in (0..self.core.queues.of(pool).len()).rev() {
+            if goes_on == LEAVING_MAX {
+                break;
+            }
+            // What others have done may have ended it.
+            let Some(&id) = self.core.queues.of(pool).get(at) else { continue };
+            let waits = self.exchanges.peek(id).is_some_and(Exchange::is_queued);
+            if !waits || self.has_to_wait(io.now(), id, &mut full).unwrap_or_default() {
+                continue;
+            }
+            self.core.queues.of(pool).remove(at);
+            self.leave_queue(io, id, Error::NoServer);
+            goes_on += usize::from(!self.exchanges.peek(id).is_some_and(Exchange::is_queued));
+        }
+        goes_on > 0
     }
 
-    fn leave_queue<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+    fn leave_queue<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) {
         let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { return };
         let conn = exchange.client;
         exchange.leave_queue();
         client.await_answer(io, exchange);
-        self.choose_server(io, id, Error::NoServer);
+        self.choose_server(io, id, otherwise);
         self.proceed(io, conn);
     }
 
@@ -212,15 +276,15 @@ impl Proxy {
     #[cold]
     pub(crate) fn wait_for_no_turn<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(ClientSide { exchange, core, .. }) = self.client_side(id) else { return };
-        let (conn, pool) = (exchange.client, exchange.pool().map(|pool| pool.id));
-        let error = match exchange.has_waited_out(io.now()) {
-            true => Error::ClientAborted,
-            false => Error::QueueTimeout,
-        };
-        if let Some(pool) = pool.filter(|_| error == Error::QueueTimeout) {
-            core.counters.note(Happening::QueueTimeout { pool });
+        if exchange.has_waited_out(io.now()) {
+            let conn = exchange.client;
+            self.fail_exchange(io, id, Error::ClientAborted);
+            return self.proceed(io, conn);
         }
-        self.fail_exchange(io, id, error);
-        self.proceed(io, conn);
+        if let Some(pool) = exchange.pool() {
+            core.counters.note(Happening::QueueTimeout { pool: pool.id });
+        }
+        exchange.give_up_queues();
+        self.leave_queue(io, id, Error::QueueTimeout);
     }
 }

@@ -14,7 +14,9 @@ use crate::{
     groups::{backup, grouped, monitored},
     http2::{Browser, http2},
     origin::{Origin, asks, to_http2},
+    policies::{to_pool, with},
     records::recording,
+    reselects::reselect,
     status,
     tape::{Stage, plan},
 };
@@ -257,8 +259,8 @@ fn request_that_its_address_binds_waits_for_its_server() {
 #[test]
 fn request_of_a_group_waits_only_while_all_of_its_pools_are_full_and_before_the_backup() {
     let mut plan = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
-    plan.pools.iter_mut().for_each(|pool| limit(pool, 8));
-    plan.pools[0].fail_answer = backup("pool");
+    with_backup(&mut plan);
+    plan.pool_groups[0].fail_answer = plan.pools[0].fail_answer.clone();
     let mut stage = Stage::new(&plan);
     (0..2).for_each(|_| _ = asks(&mut stage, GET));
     assert_eq!((stage.dials(), stage.queue().queued), (2, 0), "each pool takes one");
@@ -267,7 +269,226 @@ fn request_of_a_group_waits_only_while_all_of_its_pools_are_full_and_before_the_
     let server = stage.connected();
     stage.sent(server);
     stage.says(server, OK);
-    assert_eq!((path(&stage.sent(server)), stage.dials()), ("/waits", 2));
+    assert_eq!((path(&stage.sent(server)), stage.dials()), ("/waits", 2), "the backup has room");
+}
+
+/// The first pool, and one that others of its group may stand beside: it has room for any number of requests.
+fn beside_roomy(members: &[(u32, u32)]) -> api::Plan {
+    let mut plan = grouped(queueing(1, 8), members);
+    (plan.pools[1].servers[0].max_connections, plan.pools[1].request_queue_depth) = (0, None);
+    plan
+}
+
+#[test]
+fn pools_of_a_group_that_get_no_requests_do_not_keep_others_from_waiting() {
+    let without_ratio = beside_roomy(&[(1, 1), (0, 1)]);
+    let mut lacks_servers = beside_roomy(&[(1, 1), (1, 1)]);
+    lacks_servers.pools[1].min_servers_up = 2;
+    for plan in [without_ratio, lacks_servers] {
+        let mut stage = Stage::new(&plan);
+        asks(&mut stage, GET);
+        stage.connected();
+        let waits: Vec<_> = (0..3).map(|_| asks(&mut stage, GET)).collect();
+        assert_eq!(stage.explain(&question(GET)).queued, Some(3));
+        (0..3).for_each(|_| stage.pass_time(Duration::ZERO));
+        assert_eq!((stage.dials(), stage.queue_counts()), (1, [3, 3, 0, 0]));
+        assert_eq!(stage.wait_for_deadline(waits[0]), Duration::from_secs(2));
+        assert_eq!((status(&stage.sent(waits[0])), stage.queue_counts()), ("503", [2, 3, 0, 1]));
+    }
+}
+
+#[test]
+fn pool_that_leaves_the_group_does_not_keep_others_from_waiting() {
+    let before = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
+    let mut stage = Stage::new(&before);
+    asks(&mut stage, GET);
+    let server = stage.connected();
+    asks(&mut stage, GET);
+    let other = stage.connected();
+    let waits = asks(&mut stage, GET);
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pool_groups[0].members.truncate(1);
+    stage.replace(&after);
+    stage.says(other, OK);
+    (0..3).for_each(|_| stage.pass_time(Duration::ZERO));
+    assert_eq!((stage.dials(), stage.queue_counts()), (2, [1, 1, 0, 0]));
+    stage.says(server, OK);
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(waits)), "200");
+}
+
+#[test]
+fn request_of_a_group_goes_to_any_pool_that_gets_room_also_one_that_it_has_left() {
+    let mut plan = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
+    plan.pools[1].request_queue_depth = None;
+    let mut stage = Stage::new(&plan);
+    (0..2).for_each(|_| _ = asks(&mut stage, GET));
+    let second = stage.connected();
+    stage.sent(second);
+    for name in ["in-first", "from-second"] {
+        asks(&mut stage, &get(name));
+    }
+    assert_eq!(stage.queue_counts(), [2, 2, 0, 0]);
+    for name in ["/from-second", "/in-first"] {
+        stage.says(second, OK);
+        assert_eq!(path(&stage.sent(second)), name);
+    }
+    assert_eq!((stage.dials(), stage.queue_counts()), (2, [0, 2, 0, 0]));
+}
+
+#[test]
+fn request_for_one_pool_does_not_keep_those_of_a_group_from_another_one() {
+    let plan = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
+    let mut stage = Stage::new(&with(plan, to_pool("/first", "pool-0")));
+    (0..2).for_each(|_| _ = asks(&mut stage, GET));
+    let second = stage.connected();
+    stage.sent(second);
+    asks(&mut stage, &get("any"));
+    asks(&mut stage, &get("first/one"));
+    assert_eq!(stage.queue_counts(), [2, 2, 0, 0]);
+    stage.says(second, OK);
+    assert_eq!((path(&stage.sent(second)), stage.queue_counts()), ("/any", [1, 2, 0, 0]));
+}
+
+/// Gives the first pool a backup with one server.
+fn with_backup(plan: &mut api::Plan) {
+    let mut spare = plan.pools[0].clone();
+    (spare.uuid, spare.servers[0].address) = ("spare".into(), "10.1.9.1".into());
+    plan.pools.push(spare);
+    let pool = &mut plan.pools[0];
+    (pool.fail_action, pool.fail_answer) = (api::FailAction::Answer.into(), backup("spare"));
+}
+
+#[test]
+fn backup_takes_a_request_that_has_waited_too_long() {
+    let mut plan = queueing(1, 8);
+    with_backup(&mut plan);
+    let mut stage = Stage::new(&plan);
+    asks(&mut stage, GET);
+    stage.connected();
+    let waits = asks(&mut stage, GET);
+    assert_eq!((stage.dials(), stage.wait_for_deadline(waits)), (1, Duration::from_secs(2)));
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    let spare = stage.connected();
+    stage.says(spare, OK);
+    assert_eq!((status(&stage.sent(waits)), stage.queue_counts()), ("200", [0, 1, 0, 1]));
+    // The backup is as full: the request does not wait once more.
+    let (last, beyond) = (asks(&mut stage, GET), asks(&mut stage, GET));
+    stage.wait_for_deadline(last);
+    let spare = stage.dialled();
+    stage.wait_for_deadline(beyond);
+    assert_eq!((stage.dialled(), status(&stage.sent(beyond))), (spare, "503"));
+    assert_eq!(stage.failures(Cause::ServerQueueTimeout), 1);
+}
+
+#[test]
+fn request_that_returns_to_the_queue_has_waited_since_the_first_time() {
+    let mut stage = Stage::new(&queueing(2, 8));
+    asks(&mut stage, GET);
+    let first = stage.connected();
+    asks(&mut stage, GET);
+    stage.connected();
+    let waits = asks(&mut stage, GET);
+    stage.tape.sleep(Duration::from_millis(500));
+    stage.says(first, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    let dead = stage.dialled();
+    stage.gone(dead, Gone::Refused);
+    assert_eq!((stage.dials(), stage.queue_counts()), (3, [1, 1, 0, 0]));
+    assert_eq!(stage.wait_for_deadline(waits), Duration::from_millis(1500));
+}
+
+#[test]
+fn request_that_a_server_has_answered_does_not_wait_for_another_answer() {
+    let one_stream = Settings { max_concurrent_streams: Some(1), ..Settings::default() };
+    let mut plan = to_http2(plan(2));
+    limit(&mut plan.pools[0], 8);
+    plan.pools[0].reselect = Some(reselect());
+    let mut stage = Stage::new(&plan);
+    let first = asks(&mut stage, GET);
+    let mut origin = Origin::accept(&mut stage, one_stream);
+    origin.hears(&mut stage);
+    asks(&mut stage, GET);
+    Origin::accept(&mut stage, one_stream);
+    let busy = origin.head(1, 503, &[("from", "server")], true);
+    origin.says(&mut stage, &busy);
+    let answer = stage.sent(first);
+    assert_eq!((status(&answer), answer.contains("server")), ("503", true));
+    assert_eq!((stage.failures(Cause::NoServer), stage.queue_counts()), (0, [0; 4]));
+}
+
+#[test]
+fn bound_request_that_another_server_has_answered_does_not_wait_for_its_own() {
+    let mut plan = queueing(3, 1);
+    plan.pools[0].persistence = Some(CookiePersistence { cookie_name: "to".into(), ..Default::default() });
+    (0..3).for_each(|at| plan.pools[0].servers[at].token = format!("t{at}"));
+    plan.pools[0].reselect = Some(reselect());
+    let bound = GET.replace("\r\n\r\n", "\r\nCookie: to=t1\r\n\r\n");
+    let mut stage = Stage::new(&plan);
+    let clients: Vec<_> = (0..3).map(|_| asks(&mut stage, &bound)).collect();
+    let other = stage.connected();
+    assert_eq!((stage.dials(), stage.queue_counts()), (2, [1, 1, 1, 0]));
+    stage.batch(vec![Event::Gone { conn: clients[1], why: Gone::Reset }]);
+    stage.says(other, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!((stage.dials(), stage.queue().waiting), (3, 0));
+}
+
+#[test]
+fn request_that_a_server_wants_by_http_1_waits_for_a_connection_of_its_own() {
+    let mut plan = to_http2(plan(1));
+    limit(&mut plan.pools[0], 8);
+    let mut stage = Stage::new(&plan);
+    asks(&mut stage, GET);
+    let mut origin = Origin::accept(&mut stage, Settings::default());
+    let waits = asks(&mut stage, &get("old"));
+    origin.hears(&mut stage);
+    origin.resets(&mut stage, 3, Code::Http11Required);
+    assert_eq!((stage.sent(waits), stage.dials(), stage.queue_counts()), (String::new(), 1, [1, 1, 0, 0]));
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!((stage.dials(), stage.queue().waiting), (2, 0));
+    let server = stage.connected();
+    assert_eq!(path(&stage.sent(server)), "/old");
+}
+
+#[test]
+fn counts_of_a_queue_end_with_it() {
+    let before = queueing(1, 8);
+    let mut stage = Stage::new(&before);
+    asks(&mut stage, GET);
+    let server = stage.connected();
+    asks(&mut stage, GET);
+    assert_eq!(stage.queue_counts(), [1, 1, 0, 0]);
+    (0..2).for_each(|_| stage.says(server, OK));
+    for (revision, depth) in [(2, None), (3, Some(8))] {
+        let mut after = before.clone();
+        (after.revision, after.pools[0].request_queue_depth) = (revision, depth);
+        stage.replace(&after);
+        assert_eq!(stage.queue_counts(), [0, 0, 0, 0]);
+    }
+}
+
+#[test]
+fn requests_for_a_stream_go_on_when_the_servers_do_not_speak_http_2_any_more() {
+    let mut before = to_http2(plan(1));
+    limit(&mut before.pools[0], 8);
+    let mut stage = Stage::new(&before);
+    let first = asks(&mut stage, GET);
+    let mut origin = Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(1), ..Settings::default() });
+    origin.hears(&mut stage);
+    let waits = asks(&mut stage, &get("waits"));
+    assert_eq!(stage.queue_counts(), [1, 1, 0, 0]);
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pools[0].http2 = None;
+    stage.replace(&after);
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(first)), "200");
+    stage.pass_time(Duration::ZERO);
+    assert_eq!((stage.dials(), stage.queue().waiting), (2, 0));
+    let server = stage.connected();
+    assert_eq!(path(&stage.sent(server)), "/waits");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(waits)), "200");
 }
 
 #[test]

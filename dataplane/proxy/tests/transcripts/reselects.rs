@@ -13,7 +13,7 @@ use crate::{
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
 const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody";
 
-fn reselect() -> api::Reselect {
+pub fn reselect() -> api::Reselect {
     let range = |first, last| api::StatusRange { first, last };
     api::Reselect { statuses: vec![range(404, 404), range(500, 599)], max_retries: 4, ..Default::default() }
 }
