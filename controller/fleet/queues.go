@@ -14,10 +14,8 @@ func (s *Sample) Queue(pool string) *dataplanev1.PoolCounters {
 	if s == nil {
 		return nil
 	}
-	for _, row := range s.GetPools() {
-		if row.GetPoolUuid() == pool {
-			return row
-		}
+	if at, has := s.layout.queues[pool]; has {
+		return s.Pools[at]
 	}
 	return nil
 }

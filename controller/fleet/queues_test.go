@@ -18,12 +18,16 @@ func TestQueueOfAPoolIsTheSumOverEnginesAndKeepsWhatEndedProcessesHaveCounted(t 
 		s.Read(func(known *fleet.Known) { turn = known.PoolTurn("pool-1") })
 		return turn
 	}
-	queued := func(engine string, pid uint32, after time.Duration, waiting, total uint64) {
+	queued := func(engine string, pid uint32, after time.Duration, waiting, total uint64, before ...string) {
+		var rows []*dataplanev1.PoolCounters
+		for _, pool := range before {
+			rows = append(rows, &dataplanev1.PoolCounters{PoolUuid: pool, QueuedTotal: 1000})
+		}
 		s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
 			Pid: pid, UnixMs: uint64(fleettest.Clock.Add(after).UnixMilli()), CpuUserUs: uint64(after),
 			Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1", ServerId: "10.0.0.1:80"}},
-			Pools: []*dataplanev1.PoolCounters{{PoolUuid: "pool-1", Queued: waiting, QueuedTotal: total,
-				QueueFullTotal: total / 10}},
+			Pools: append(rows, &dataplanev1.PoolCounters{PoolUuid: "pool-1", Queued: waiting, QueuedTotal: total,
+				QueueFullTotal: total / 10}),
 		}}})
 	}
 	expect := func(waiting, total, full int64, perSecond float64) {
@@ -48,4 +52,7 @@ func TestQueueOfAPoolIsTheSumOverEnginesAndKeepsWhatEndedProcessesHaveCounted(t 
 	}
 	queued("se-one", 2, 3*time.Second, 5, 5)
 	expect(6, 47, 4, 0)
+	// Another pool has a queue now, whose row stands before.
+	queued("se-one", 2, 4*time.Second, 4, 8, "pool-0")
+	expect(5, 50, 4, 3)
 }

@@ -20,6 +20,7 @@ type layout struct {
 	services map[string]int
 	servers  map[ServerKey]int
 	pools    map[string]bool // that have a server
+	queues   map[string]int
 }
 
 // newSample finds the rows. Of a sample that has only changes, the other rows are those of the last one. last is the
@@ -38,6 +39,7 @@ func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 		services: make(map[string]int, len(from.GetVirtualServices())),
 		servers:  make(map[ServerKey]int, len(from.GetServers())),
 		pools:    map[string]bool{},
+		queues:   make(map[string]int, len(from.GetPools())),
 	}
 	for i, counters := range from.GetVirtualServices() {
 		made.layout.services[counters.GetUuid()] = i
@@ -45,6 +47,9 @@ func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 	for i, counters := range from.GetServers() {
 		made.layout.servers[ServerKey{counters.GetPoolUuid(), counters.GetServerId()}] = i
 		made.layout.pools[counters.GetPoolUuid()] = true
+	}
+	for i, counters := range from.GetPools() {
+		made.layout.queues[counters.GetPoolUuid()] = i
 	}
 	return made
 }
@@ -74,6 +79,9 @@ func (l *layout) fits(next, last *dataplanev1.Sample) bool {
 		func(a, b *dataplanev1.VirtualServiceCounters) bool { return a.GetUuid() == b.GetUuid() }) &&
 		slices.EqualFunc(next.GetServers(), last.GetServers(), func(a, b *dataplanev1.ServerCounters) bool {
 			return a.GetServerId() == b.GetServerId() && a.GetPoolUuid() == b.GetPoolUuid()
+		}) &&
+		slices.EqualFunc(next.GetPools(), last.GetPools(), func(a, b *dataplanev1.PoolCounters) bool {
+			return a.GetPoolUuid() == b.GetPoolUuid()
 		})
 }
 

@@ -92,7 +92,7 @@ var families = []family{
 	{"weir_pool_waiting_requests", "gauge", "requests that wait for servers of a pool (request_queue_enabled)"},
 	{"weir_pool_queued_requests_total", "counter", "requests that had to wait for servers of a pool"},
 	{"weir_pool_queue_full_total", "counter",
-		"requests that no server of a pool took, and that did not wait because request_queue_depth others did"},
+		"requests that did not wait for servers of a pool, because request_queue_depth others did"},
 	{"weir_pool_queue_timeouts_total", "counter", "requests that waited for servers of a pool for too long"},
 	{"weir_server_health_score", "gauge", "health score of a server, 0 to 100"},
 	{"weir_server_connections_total", "counter", "connections to a server"},

@@ -83,7 +83,7 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 		return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag
 	}, staysActive},
 	{"min_pools_up", func(vs *model.VirtualService) bool { return int(vs.MinPoolsUp) > len(vs.CountedPools()) },
-		"is more than it has pools: it is never up"},
+		"is more than the number of its pools: it is never up"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
