@@ -15,9 +15,14 @@ import (
 // asName matches a name or an address of IPv4.
 var asName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// asHost returns a host as requests have it, without a port; empty: it is none.
+// asHost returns a host as requests have it, without a port; empty: it is none. Engines refuse a Plan that has another
+// character in a host than this one lets through: a zone of IPv6 means nothing to a server.
 func asHost(host string) string {
-	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && address.Is6() {
+	inside := host
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		inside = host[1 : len(host)-1]
+	}
+	if address, err := netip.ParseAddr(inside); err == nil && address.Is6() && address.Zone() == "" {
 		return "[" + address.String() + "]"
 	}
 	if asName.MatchString(host) {
@@ -26,30 +31,53 @@ func asHost(host string) string {
 	return ""
 }
 
-// hasHost tells whether a text is a host, with a port or without.
-func hasHost(text string) bool {
-	if at := strings.LastIndexByte(text, ':'); at > 0 && asHost(text) == "" {
-		_, err := strconv.ParseUint(text[at+1:], 10, 16)
-		return err == nil && asHost(text[:at]) != ""
+// asHostAndPort is the same for a host with a port, or without.
+func asHostAndPort(text string) string {
+	if host := asHost(text); host != "" {
+		return host
 	}
-	return asHost(text) != ""
+	at := max(strings.LastIndexByte(text, ':'), 0)
+	host, port := asHost(text[:at]), strings.TrimPrefix(text[at:], ":")
+	number, err := strconv.ParseUint(port, 10, 16)
+	isBare := strings.Contains(text[:at], ":") && !strings.HasPrefix(text, "[")
+	if host == "" || err != nil || number == 0 || isBare {
+		return ""
+	}
+	return host + ":" + strconv.FormatUint(number, 10)
 }
 
 // hostToServers is the host that servers are asked for instead of that of the client; empty: there is none.
 func hostToServers(vs *model.VirtualService, report *report) string {
-	host := vs.HostNameTranslation
-	if host != "" && !hasHost(host) {
+	host := asHostAndPort(vs.HostNameTranslation)
+	if host == "" && vs.HostNameTranslation != "" {
 		report.warn(about("virtualservice", vs.Identity, vs.Named), "host_name_xlate",
-			"%q is no host name: has no effect", host)
-		return ""
+			"%q is no host name: has no effect", vs.HostNameTranslation)
 	}
 	return host
 }
 
+// noteHostsOfHTTP warns of hosts for servers in the pool of a virtual service of layer 4.
+func noteHostsOfHTTP(pool *model.Pool, report *report) {
+	for _, setting := range []struct {
+		field string
+		isSet bool
+	}{
+		{"rewrite_host_header_to_server_name", pool.RewriteHostToServerName},
+		{"rewrite_host_header_to_sni", pool.RewriteHostToSNI},
+		{"servers.rewrite_host_header", slices.ContainsFunc(pool.Members, wantsItsName)},
+	} {
+		if setting.isSet {
+			report.warn(about("pool", pool.Identity, pool.Named), setting.field,
+				"needs HTTP: has no effect for layer 4 virtual services")
+		}
+	}
+}
+
+func wantsItsName(member model.Member) bool { return member.RewriteHostHeader }
+
 // namesHosts tells whether some servers of a pool want a host of their own in requests.
 func namesHosts(pool *model.Pool) bool {
-	return pool.RewriteHostToServerName || pool.RewriteHostToSNI ||
-		slices.ContainsFunc(pool.Members, func(member model.Member) bool { return member.RewriteHostHeader })
+	return pool.RewriteHostToServerName || pool.RewriteHostToSNI || slices.ContainsFunc(pool.Members, wantsItsName)
 }
 
 // nameHosts says what requests to each server have as Host. A name of the server goes before the name for TLS.
@@ -75,8 +103,8 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		}
 	}
 	if len(namesClient) > 0 {
-		report.warn(subject, "server_name", "is empty: in TLS, engines name the client's host, and in requests that of the "+
-			"server, to %s", strings.Join(namesClient[:min(len(namesClient), 3)], ", "))
+		report.warn(subject, "server_name", "is empty: TLS to %s names the client's host, but Host names the server; "+
+			"set server_name", strings.Join(namesClient[:min(len(namesClient), 3)], ", "))
 	}
 }
 

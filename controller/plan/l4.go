@@ -24,6 +24,7 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 	for _, pool := range vs.Pools() {
 		noteHashOfHTTP(pool, report)
 		noteReselectOfHTTP(pool, report)
+		noteHostsOfHTTP(pool, report)
 		if pool.EnableHTTP2 {
 			report.warn(about("pool", pool.Identity, pool.Named), "enable_http2",
 				"layer 4 passes on what clients speak: has no effect")

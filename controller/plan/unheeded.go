@@ -66,6 +66,9 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
+	{"host_name_xlate", func(vs *model.VirtualService) bool {
+		return vs.HostNameTranslation != "" && vs.HTTP == nil
+	}, noRequests},
 	{"performance_limits.max_throughput", func(vs *model.VirtualService) bool {
 		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxThroughput > 0
 	}, noThroughput},
