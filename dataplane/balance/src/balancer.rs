@@ -33,7 +33,7 @@ const STRIDE: u64 = 2 * 232_792_560;
 const TURN_MAX: u64 = 1 << 62;
 const TURNS_KEPT: u64 = 1 << 48;
 
-/// The shares of servers that come up, or that have answered with errors, change no more often.
+/// The shares of servers that come up, or whose responses were errors, change no more often.
 const STEP_NS_MIN: u64 = 100_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,6 +164,8 @@ pub struct Balancer {
     picks: u64,
     watches: bool,
     census: Census,
+    /// The sum of the parts of errors of the servers that stand.
+    errors: f64,
     /// Suspect servers are used as the others are.
     needs_all: bool,
     /// No trial of a suspect server is due before.
@@ -223,6 +225,7 @@ impl Balancer {
             picks: SERVERS_MAX as u64,
             watches: spec.watches,
             census: Census::default(),
+            errors: 0.0,
             needs_all: false,
             next_trial_ns: u64::MAX,
         };
@@ -300,6 +303,7 @@ impl Balancer {
             standing: self.servers.iter().filter(|server| server.stands()).count(),
             suspect: self.servers.iter().filter(|server| server.is_missed()).count(),
         };
+        self.errors = self.sum_errors();
         self.needs_all = self.census.needs_all();
         self.next_trial_ns = self.earliest_trial_ns();
         self.order = Order::with_positions(self.servers.len());
@@ -483,6 +487,11 @@ impl Balancer {
         self.servers.get(position).is_some_and(|server| server.stands() && !server.suspect)
     }
 
+    /// Whether it does as the others do. A suspect server does so where the others are too few.
+    pub fn is_used(&self, position: usize) -> bool {
+        self.servers.get(position).is_some_and(|server| server.stands() && (self.needs_all || !server.suspect))
+    }
+
     pub fn is_up(&self, id: u32) -> bool {
         self.positions.get(&id).is_some_and(|position| self.servers[*position].up)
     }
@@ -490,11 +499,12 @@ impl Balancer {
     fn change(&mut self, id: u32, change: impl FnOnce(&mut Server)) {
         let Some(position) = self.position(id) else { return };
         let server = &mut self.servers[position];
-        let (stood, missed) = (server.stands(), server.is_missed());
+        let (stood, missed, errors) = (server.stands(), server.is_missed(), server.errors());
         change(server);
         server.suspect = server.health.is_suspect();
         self.lots_are_old |= server.follow_errors(self.now);
         let (stands, is_missed) = (server.stands(), server.is_missed());
+        self.errors += server.errors() - errors;
         self.ring_is_old |= stood != stands;
         self.lots_are_old |= stood != stands || missed != is_missed;
         self.census.standing = self.census.standing + usize::from(stands) - usize::from(stood);
@@ -637,6 +647,11 @@ impl Server {
     /// Would take requests if it were not suspect.
     fn is_missed(&self) -> bool {
         self.stands() && self.suspect
+    }
+
+    /// The part of errors in its responses, if it takes requests.
+    fn errors(&self) -> f64 {
+        if self.stands() { self.health.errors.part() } else { 0.0 }
     }
 
     /// Whether a request may go to it where the others suffice.

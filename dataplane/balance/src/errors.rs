@@ -1,28 +1,52 @@
-//! What the answers of a server show. Errors among the last ones take a part of its ratio from a server. If most are errors,
-//! the server is ejected: for a while it gets no requests, and then one at a time as a probe, until one is answered well.
+//! What the responses of a server show. Errors among the last ones take a part of its ratio from a server. If most are
+//! errors, and those of the other servers are not, the server is ejected: for a while it gets no requests, and then one at
+//! a time as a trial, until one brings no error.
+//!
+//! Evidence decides that: the logarithm of how much better the responses fit a server that fails than one that is as the
+//! others are (CUSUM, Page 1954). So a server is not ejected for errors that the others have as often.
 
-/// How far one answer moves the part of errors.
+/// How far one response moves the part of errors.
 const WEIGHT: f64 = 0.1;
-/// Half of the part is forgotten after this time: a server that gets no requests can show nothing better.
+/// Half of the part, and of the evidence, is forgotten after this time: a server that gets no requests can show nothing
+/// better.
 const HALF_LIFE_NS: f64 = 30e9;
 /// Fewer errors count as none.
 const FORGOTTEN: f64 = 0.01;
-/// A server of whose last answers more are errors may be ejected.
-const EJECTED_FROM: f64 = 0.5;
-/// By so much more than the others: what all servers do is the fault of none.
+/// Of the responses of a server that fails.
+const FAILING: f64 = 0.95;
+/// Of those of a server that does not, at least.
+const USUAL_MIN: f64 = 0.07;
+/// The evidence that ejects a server. Of a hundred million responses of a server that is as the others are, one may bring
+/// so much.
+const ENOUGH: f64 = 18.0;
+/// By so much more than the others, when it is ejected and when a trial fails.
 const WORSE_BY: f64 = 0.25;
-/// After a probe that was answered.
-const AFTER_PROBE: f64 = 0.25;
+/// After a trial without an error.
+const AFTER_TRIAL: f64 = 0.25;
+/// From the head of a response without an error until it ends the ejection: it may still be cut.
+const SETTLED_NS: u64 = 1_000_000_000;
 /// What every server keeps of its ratio.
 const PERCENT_MIN: u32 = 10;
 /// Of the first ejection; each further one lasts as much longer, up to the maximum.
 const PAUSE_NS: u64 = 30_000_000_000;
 const PAUSE_NS_MAX: u64 = 300_000_000_000;
 
+/// What a request shows about its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// Its response has begun, and is no error.
+    Good,
+    Error,
+    /// The response has shown an error after it had counted as good.
+    LateError,
+}
+
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Errors {
-    /// Of the last answers, from 0 to 1.
+    /// Of the last responses, from 0 to 1.
     part: f64,
+    /// That the server fails: 0 or more.
+    evidence: f64,
     /// Since the server was without errors.
     ejections: u32,
     ejection: Option<Ejection>,
@@ -31,15 +55,17 @@ pub(crate) struct Errors {
 
 #[derive(Clone, Copy, Debug)]
 struct Ejection {
-    probe_at_ns: u64,
-    /// When the last probe began that has no answer yet.
-    probed_ns: Option<u64>,
+    trial_at_ns: u64,
+    /// When the last trial began.
+    tried_ns: Option<u64>,
+    /// Since when its response is without an error.
+    good_ns: Option<u64>,
 }
 
 /// What the other servers decide about a server.
 #[derive(Clone, Copy)]
 pub(crate) struct Beside {
-    /// The mean part of errors in their answers.
+    /// The mean part of errors in their responses.
     pub errors: f64,
     /// Enough of them are left.
     pub may_eject: bool,
@@ -58,9 +84,9 @@ impl Errors {
         self.ejection.is_some()
     }
 
-    /// When the next request may be a probe.
-    pub fn probe_at_ns(&self) -> Option<u64> {
-        self.ejection.map(|ejection| ejection.probe_at_ns)
+    /// When the next request may be a trial.
+    pub fn trial_at_ns(&self) -> Option<u64> {
+        self.ejection.map(|ejection| ejection.trial_at_ns)
     }
 
     /// What the server keeps of its ratio, in percent: (1 - part)², in steps of ten.
@@ -69,62 +95,88 @@ impl Errors {
         (kept.ceil() as u32 * 10).clamp(PERCENT_MIN, 100)
     }
 
-    /// A request that the server had at that time was answered, or failed.
-    pub fn judged(&mut self, is_error: bool, had_ns: u64, now_ns: u64, beside: Beside) {
-        match self.ejection {
+    /// What a request has shown that the server had at that time.
+    pub fn judged(&mut self, shown: Shown, had_ns: u64, now_ns: u64, beside: Beside) {
+        match &mut self.ejection {
             None => {
                 self.fade(now_ns);
-                self.part += (f64::from(u8::from(is_error)) - self.part) * WEIGHT;
-                if is_error && beside.may_eject && self.part > EJECTED_FROM && self.are_more_than(beside.errors) {
+                self.count(shown, beside.errors.clamp(USUAL_MIN, FAILING));
+                let is_enough = self.evidence >= ENOUGH && self.are_more_than(beside.errors);
+                if shown != Shown::Good && beside.may_eject && is_enough {
                     self.eject(now_ns);
                 }
             }
-            Some(Ejection { probed_ns: Some(probed_ns), .. }) if had_ns >= probed_ns => {
-                if is_error && self.are_more_than(beside.errors) {
-                    return self.eject(now_ns);
-                }
+            Some(ejection) if ejection.tried_ns.is_some_and(|tried_ns| had_ns >= tried_ns) => match shown {
+                Shown::Good => _ = ejection.good_ns.get_or_insert(now_ns),
+                _ if self.are_more_than(beside.errors) => self.eject(now_ns),
                 // Where the others have become as bad, the fault is not this server's.
-                self.part = if is_error { self.part } else { AFTER_PROBE };
-                (self.ejection, self.faded_at_ns) = (None, now_ns);
-            }
-            // The request is older than the ejection, or nothing was to be shown by it.
+                _ => self.come_back(self.part, now_ns),
+            },
+            // The request is older than the ejection, or it is no trial.
             Some(_) => {}
         }
     }
 
-    /// Forgets what was long ago, but not while the server is ejected.
-    pub fn fade(&mut self, now_ns: u64) {
-        let span_ns = now_ns.saturating_sub(self.faded_at_ns);
-        self.faded_at_ns = now_ns;
-        if self.ejection.is_none() {
-            self.part *= (-(span_ns as f64) / HALF_LIFE_NS).exp2();
-            if self.part < FORGOTTEN {
-                (self.part, self.ejections) = (0.0, 0);
-            }
-        }
-    }
-
-    /// Whether one more error may eject the server, or keep it ejected.
-    pub fn are_many(&self) -> bool {
-        self.ejection.is_some() || self.part > EJECTED_FROM - WEIGHT
-    }
-
+    /// The others may have got their errors later than the server got its own.
     fn are_more_than(&self, others: f64) -> bool {
         self.part > others + WORSE_BY
     }
 
-    fn eject(&mut self, now_ns: u64) {
-        self.ejections = self.ejections.saturating_add(1);
-        let probe_at_ns = now_ns.saturating_add(self.pause_ns());
-        self.ejection = Some(Ejection { probe_at_ns, probed_ns: None });
+    /// `usual`: the part of errors of a server that does not fail.
+    fn count(&mut self, shown: Shown, usual: f64) {
+        let good = ((1.0 - FAILING) / (1.0 - usual)).ln();
+        if shown == Shown::LateError {
+            self.part = (self.part / (1.0 - WEIGHT)).min(1.0);
+            self.evidence -= good;
+        }
+        let (is_error, gained) = match shown {
+            Shown::Good => (0.0, good),
+            Shown::Error | Shown::LateError => (1.0, (FAILING / usual).ln()),
+        };
+        self.part += (is_error - self.part) * WEIGHT;
+        self.evidence = (self.evidence + gained).max(0.0);
     }
 
-    /// A request goes to the server. If a probe was due, it is the probe: the next one comes if it comes to nothing for a
-    /// pause.
-    pub fn probed(&mut self, now_ns: u64) {
-        let probe_at_ns = now_ns.saturating_add(self.pause_ns());
-        if let Some(ejection) = self.ejection.as_mut().filter(|ejection| ejection.probe_at_ns <= now_ns) {
-            *ejection = Ejection { probe_at_ns, probed_ns: Some(now_ns) };
+    /// Forgets what was long ago, but not while the server is ejected. Ends the ejection if that is due.
+    pub fn fade(&mut self, now_ns: u64) {
+        if self.ejection.is_some() {
+            if self.are_over(now_ns) {
+                self.come_back(AFTER_TRIAL, now_ns);
+            }
+            return;
+        }
+        let span_ns = now_ns.saturating_sub(self.faded_at_ns);
+        self.faded_at_ns = now_ns;
+        let kept = (-(span_ns as f64) / HALF_LIFE_NS).exp2();
+        (self.part, self.evidence) = (self.part * kept, self.evidence * kept);
+        if self.part < FORGOTTEN {
+            (self.part, self.evidence, self.ejections) = (0.0, 0.0, 0);
+        }
+    }
+
+    /// Whether the server has stood its trial, so that its ejection ends.
+    pub fn are_over(&self, now_ns: u64) -> bool {
+        let good_ns = self.ejection.and_then(|ejection| ejection.good_ns);
+        good_ns.is_some_and(|good_ns| now_ns >= good_ns.saturating_add(SETTLED_NS))
+    }
+
+    fn come_back(&mut self, part: f64, now_ns: u64) {
+        (self.part, self.evidence) = (part, 0.0);
+        (self.ejection, self.faded_at_ns) = (None, now_ns);
+    }
+
+    fn eject(&mut self, now_ns: u64) {
+        self.ejections = self.ejections.saturating_add(1);
+        let trial_at_ns = now_ns.saturating_add(self.pause_ns());
+        self.ejection = Some(Ejection { trial_at_ns, tried_ns: None, good_ns: None });
+    }
+
+    /// A request goes to the server. If a trial is due, this request is the trial. If it has no result within a pause, the
+    /// next request is a trial.
+    pub fn tried(&mut self, now_ns: u64) {
+        let trial_at_ns = now_ns.saturating_add(self.pause_ns());
+        if let Some(ejection) = self.ejection.as_mut().filter(|ejection| ejection.trial_at_ns <= now_ns) {
+            *ejection = Ejection { trial_at_ns, tried_ns: Some(now_ns), ..*ejection };
         }
     }
 
@@ -145,21 +197,21 @@ mod tests {
 
     fn after(errors: usize, beside: Beside) -> Errors {
         let mut all = Errors::default();
-        (0..errors).for_each(|_| all.judged(true, BEGIN, BEGIN, beside));
+        (0..errors).for_each(|_| all.judged(Shown::Error, BEGIN, BEGIN, beside));
         all
     }
 
     #[test]
-    fn errors_take_a_part_of_the_ratio_and_good_answers_give_it_back() {
+    fn errors_take_a_part_of_the_ratio_and_good_responses_give_it_back() {
         let mut errors = Errors::default();
         let mut percents = Vec::new();
         for _ in 0..7 {
-            errors.judged(true, BEGIN, BEGIN, BAD);
+            errors.judged(Shown::Error, BEGIN, BEGIN, BAD);
             percents.push(errors.percent());
         }
         assert_eq!(percents, [90, 70, 60, 50, 40, 30, 30]);
         for _ in 0..50 {
-            errors.judged(false, BEGIN, BEGIN, GOOD);
+            errors.judged(Shown::Good, BEGIN, BEGIN, GOOD);
         }
         errors.fade(BEGIN);
         assert!(errors.are_none() && errors.percent() == 100);
@@ -167,10 +219,24 @@ mod tests {
     }
 
     #[test]
-    fn seven_errors_in_a_row_eject_a_server_that_is_worse_than_the_others() {
+    fn seven_errors_in_a_row_eject_a_server_whose_like_have_none_and_more_where_they_have_some() {
         assert!(!after(6, GOOD).are_ejecting() && after(7, GOOD).are_ejecting());
-        assert!(!after(100, BAD).are_ejecting(), "the others are as bad");
-        assert!(!after(100, Beside { may_eject: false, ..GOOD }).are_ejecting());
+        assert!(!after(1000, Beside { may_eject: false, ..GOOD }).are_ejecting());
+        let errors_until_ejected = |others: f64| {
+            let beside = Beside { errors: others, may_eject: true };
+            (1..1000).find(|errors| after(*errors, beside).are_ejecting())
+        };
+        assert_eq!([0.2, 0.5, 0.7, 0.8].map(errors_until_ejected), [Some(12), Some(29), Some(59), None]);
+        assert!(!after(1000, Beside { errors: 1.0, may_eject: true }).are_ejecting());
+    }
+
+    #[test]
+    fn late_error_counts_as_if_its_response_had_not_been_good_before() {
+        let mut cut = after(3, GOOD);
+        cut.judged(Shown::Good, BEGIN, BEGIN, GOOD);
+        cut.judged(Shown::LateError, BEGIN, BEGIN, GOOD);
+        let failed = after(4, GOOD);
+        assert!((cut.part - failed.part).abs() < 1e-9 && (cut.evidence - failed.evidence).abs() < 1e-9);
     }
 
     #[test]
@@ -180,34 +246,50 @@ mod tests {
         assert!((errors.part() - 0.5 * (1.0 - 0.9_f64.powi(6))).abs() < 1e-9, "{errors:?}");
         errors.fade(BEGIN + 600 * SECOND);
         assert!(errors.are_none());
-        errors.judged(true, BEGIN + 900 * SECOND, BEGIN + 900 * SECOND, GOOD);
+        errors.judged(Shown::Error, BEGIN + 900 * SECOND, BEGIN + 900 * SECOND, GOOD);
         assert!(!errors.are_none(), "it is counted anew");
     }
 
     #[test]
-    fn probe_decides_whether_the_server_returns_and_other_requests_do_not() {
+    fn trial_decides_whether_the_server_returns_and_other_requests_do_not() {
         let at = |seconds| BEGIN + seconds * SECOND;
         let mut errors = after(7, GOOD);
-        errors.judged(false, BEGIN, at(1), GOOD);
-        assert_eq!((errors.are_ejecting(), errors.probe_at_ns()), (true, Some(at(30))));
-        errors.probed(at(10));
-        errors.judged(false, at(10), at(11), GOOD);
-        assert_eq!(errors.probe_at_ns(), Some(at(30)), "no probe was due");
-        errors.probed(at(30));
-        errors.judged(false, at(29), at(31), GOOD);
+        errors.judged(Shown::Good, BEGIN, at(1), GOOD);
+        errors.fade(at(3));
+        assert_eq!((errors.are_ejecting(), errors.trial_at_ns()), (true, Some(at(30))));
+        errors.tried(at(10));
+        errors.judged(Shown::Good, at(10), at(11), GOOD);
+        errors.fade(at(13));
+        assert_eq!(errors.trial_at_ns(), Some(at(30)), "no trial was due");
+        errors.tried(at(30));
+        errors.judged(Shown::Good, at(29), at(31), GOOD);
+        errors.fade(at(33));
         assert!(errors.are_ejecting(), "the server had it before");
-        errors.judged(true, at(30), at(31), GOOD);
-        assert_eq!(errors.probe_at_ns(), Some(at(91)), "twice as long");
-        errors.probed(at(91));
-        errors.judged(false, at(91), at(92), GOOD);
+        errors.judged(Shown::Error, at(30), at(34), GOOD);
+        assert_eq!(errors.trial_at_ns(), Some(at(94)), "twice as long");
+        errors.tried(at(94));
+        errors.judged(Shown::Good, at(94), at(95), GOOD);
+        errors.fade(at(96));
         assert!(!errors.are_ejecting() && errors.percent() == 60);
     }
 
     #[test]
-    fn failed_probe_ends_the_ejection_where_the_others_have_become_as_bad() {
+    fn trial_whose_response_is_cut_at_once_fails() {
+        let at = |seconds| BEGIN + seconds * SECOND;
         let mut errors = after(7, GOOD);
-        errors.probed(BEGIN + 30 * SECOND);
-        errors.judged(true, BEGIN + 30 * SECOND, BEGIN + 31 * SECOND, BAD);
+        errors.tried(at(30));
+        errors.judged(Shown::Good, at(30), at(31), GOOD);
+        errors.fade(at(32) - 1);
+        errors.judged(Shown::LateError, at(30), at(32) - 1, GOOD);
+        errors.fade(at(33));
+        assert!(errors.are_ejecting());
+    }
+
+    #[test]
+    fn failed_trial_ends_the_ejection_where_the_others_have_become_as_bad() {
+        let mut errors = after(7, GOOD);
+        errors.tried(BEGIN + 30 * SECOND);
+        errors.judged(Shown::Error, BEGIN + 30 * SECOND, BEGIN + 31 * SECOND, BAD);
         assert!(!errors.are_ejecting());
     }
 
@@ -215,6 +297,6 @@ mod tests {
     fn pause_grows_up_to_a_bound() {
         let mut errors = Errors::default();
         (0..12).for_each(|_| errors.eject(BEGIN));
-        assert_eq!(errors.probe_at_ns(), Some(BEGIN + 300 * SECOND));
+        assert_eq!(errors.trial_at_ns(), Some(BEGIN + 300 * SECOND));
     }
 }

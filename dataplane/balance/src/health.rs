@@ -29,7 +29,7 @@ pub(crate) struct Health {
     /// When a connection to it stood last.
     reached_at_ns: Option<u64>,
     suspicion: Option<Suspicion>,
-    /// What it answered.
+    /// What its responses show.
     pub errors: Errors,
 }
 
@@ -46,7 +46,7 @@ impl Health {
 
     /// When the next request may try a server that is suspect.
     pub fn trial_at_ns(&self) -> Option<u64> {
-        self.suspicion.map(|suspicion| suspicion.trial_at_ns).max(self.errors.probe_at_ns())
+        self.suspicion.map(|suspicion| suspicion.trial_at_ns).max(self.errors.trial_at_ns())
     }
 
     /// Whether a request may try it now.
@@ -97,7 +97,7 @@ impl Health {
             self.wait((pause_ns * 2).min(PAUSE_NS_MAX), now_ns);
         }
         if self.errors.are_ejecting() {
-            self.errors.probed(now_ns);
+            self.errors.tried(now_ns);
         }
     }
 

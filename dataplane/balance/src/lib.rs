@@ -25,6 +25,7 @@ pub use balancer::{
     preview::{Reason, Standing},
     waiting::Room,
 };
+pub use errors::Shown;
 pub use group::{Group, GroupSpec, MEMBERS_MAX, MemberSpec, Sharing};
 pub use hash::HashKey;
 pub use health::Failure;

@@ -1,10 +1,10 @@
-//! What holds of servers whose answers are errors: they get less, then nothing for a while, and come back with a probe.
+//! What holds of servers whose responses are errors: they get less, then nothing for a while, and come back with a trial.
 #![allow(clippy::unwrap_used)]
 
 mod pools;
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, Standing};
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, Shown, Standing};
 
 use pools::{ALGORITHMS, equal};
 
@@ -13,13 +13,17 @@ const SECOND: u64 = 1_000_000_000;
 const BEGIN: u64 = 3600 * SECOND;
 const SERVERS_MAX: usize = 8;
 
+fn shown(is_error: bool) -> Shown {
+    if is_error { Shown::Error } else { Shown::Good }
+}
+
 /// One request after the other, each answered at once; how many each of the servers got.
 fn serve(balancer: &mut Balancer, now_ns: u64, count: u64, is_error: impl Fn(u32) -> bool) -> Vec<u64> {
     let now_ns = BEGIN + now_ns;
     let mut got = vec![0; SERVERS_MAX];
     for number in 0..count {
         let id = balancer.pick(now_ns, HashKey::of(&number.to_be_bytes()), &[]).unwrap() as u32;
-        balancer.judged(id, is_error(id), now_ns, now_ns);
+        balancer.judged(id, shown(is_error(id)), now_ns, now_ns);
         balancer.closed(id);
         got[id as usize] += 1;
     }
@@ -27,7 +31,7 @@ fn serve(balancer: &mut Balancer, now_ns: u64, count: u64, is_error: impl Fn(u32
 }
 
 #[test]
-fn server_whose_answers_are_errors_gets_one_request_each_pause_until_one_is_answered_well() {
+fn server_whose_responses_are_errors_gets_one_request_each_pause_until_one_brings_no_error() {
     // Those that compare two servers do not take the worse one so often that it is ejected.
     let compares = |algorithm: &Algorithm| matches!(algorithm, Algorithm::FastestResponse | Algorithm::LeastLoad);
     for algorithm in ALGORITHMS.into_iter().filter(|algorithm| !compares(algorithm)) {
@@ -38,14 +42,15 @@ fn server_whose_answers_are_errors_gets_one_request_each_pause_until_one_is_answ
         assert_eq!(serve(&mut balancer, 30 * SECOND - 1, 1_000, |id| id == 0)[0], 0, "{algorithm:?}");
         assert_eq!(serve(&mut balancer, 30 * SECOND, 1_000, |id| id == 0)[0], 1, "{algorithm:?}");
         assert_eq!(serve(&mut balancer, 90 * SECOND - 1, 1_000, |id| id == 0)[0], 0, "{algorithm:?}");
-        assert!(serve(&mut balancer, 90 * SECOND, 1_000, |_| false)[0] > 1, "{algorithm:?}");
+        assert_eq!(serve(&mut balancer, 90 * SECOND, 1_000, |_| false)[0], 1, "{algorithm:?}");
+        assert!(serve(&mut balancer, 91 * SECOND, 1_000, |_| false)[0] > 1, "{algorithm:?}");
         assert_eq!(balancer.standing(0), Standing::Eligible);
-        assert_eq!(balancer.ejected(BEGIN + 90 * SECOND).count(), 0);
+        assert_eq!(balancer.ejected(BEGIN + 91 * SECOND).count(), 0);
     }
 }
 
 #[test]
-fn share_falls_with_the_errors_and_comes_back_with_good_answers() {
+fn share_falls_with_the_errors_and_comes_back_with_good_responses() {
     for algorithm in [Algorithm::RoundRobin, Algorithm::Random] {
         // Of two servers none is ejected.
         let mut balancer = Balancer::new(&equal(algorithm, 2));
@@ -61,10 +66,10 @@ fn share_falls_with_the_errors_and_comes_back_with_good_answers() {
 }
 
 #[test]
-fn errors_fade_where_the_server_gets_no_requests_that_could_be_answered_well() {
+fn errors_fade_where_the_server_gets_no_requests_that_could_show_something_better() {
     for algorithm in ALGORITHMS {
         let mut balancer = Balancer::new(&equal(algorithm, 4));
-        (0..5).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
+        (0..5).for_each(|_| balancer.judged(0, Shown::Error, BEGIN, BEGIN));
         assert_eq!(balancer.share(0), 40);
         let shares = [10, 30, 60, 120, 200].map(|seconds| {
             serve(&mut balancer, seconds * SECOND, 1, |_| false);
@@ -75,27 +80,114 @@ fn errors_fade_where_the_server_gets_no_requests_that_could_be_answered_well() {
     }
 }
 
+/// The same errors every time: how many in a thousand.
+fn drawn(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 20) % 1_000
+}
+
 #[test]
 fn what_all_servers_do_ejects_none() {
     // The last algorithm asks one server only, as long as that one is not full.
     for algorithm in &ALGORITHMS[..6] {
         let mut balancer = Balancer::new(&equal(*algorithm, 8));
         serve(&mut balancer, 0, 5_000, |_| true);
-        assert_eq!(balancer.ejected(0).count(), 0, "{algorithm:?}");
+        assert_eq!(balancer.ejected(BEGIN).count(), 0, "{algorithm:?}");
     }
 }
 
 #[test]
-fn answers_that_are_older_than_the_probe_decide_nothing() {
+fn errors_that_all_servers_have_as_often_eject_none() {
+    let cases =
+        [3, 5, 8].into_iter().flat_map(|servers| [20, 200, 500, 800, 1_000].map(|permille| (servers, permille)));
+    let cases = cases.flat_map(|case| ALGORITHMS[..6].iter().map(move |algorithm| (*algorithm, case)));
+    for (algorithm, (servers, permille)) in cases {
+        let (mut balancer, mut state) = (Balancer::new(&equal(algorithm, servers)), 0x9e37_79b9_7f4a_7c15);
+        let mut is_error = || drawn(&mut state) < permille;
+        // A hash may give one server many requests before the others have any.
+        (0..30 * servers as u32).for_each(|n| balancer.judged(n % servers as u32, shown(is_error()), BEGIN, BEGIN));
+        for number in 0..20_000u64 {
+            // A hundred in a second.
+            let now = BEGIN + number * SECOND / 100;
+            let id = balancer.pick(now, HashKey::of(&number.to_be_bytes()), &[]).unwrap() as u32;
+            balancer.judged(id, shown(is_error()), now, now);
+            balancer.closed(id);
+            assert_eq!(balancer.ejected(now).count(), 0, "{algorithm:?}: {permille} of 1000, {number} of {servers}");
+        }
+    }
+}
+
+#[test]
+fn server_that_fails_is_ejected_although_the_others_have_many_errors() {
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 8));
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    for number in 0..2_000u64 {
+        let now = BEGIN + number * SECOND / 100;
+        let id = balancer.pick(now, HashKey::default(), &[]).unwrap() as u32;
+        balancer.judged(id, shown(id == 0 || drawn(&mut state) < 400), now, now);
+        balancer.closed(id);
+    }
+    assert_eq!(balancer.ejected(BEGIN + 20 * SECOND).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn responses_that_are_older_than_the_trial_decide_nothing() {
     let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 4));
-    (0..20).for_each(|_| balancer.judged(0, true, BEGIN, BEGIN));
-    assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 23, "the probe was answered");
-    (0..20).for_each(|_| balancer.judged(0, true, BEGIN + 31 * SECOND, BEGIN + 31 * SECOND));
-    balancer.pick(BEGIN + 100 * SECOND, HashKey::default(), &[]);
-    balancer.judged(0, false, BEGIN + 99 * SECOND, BEGIN + 101 * SECOND);
+    (0..20).for_each(|_| balancer.judged(0, Shown::Error, BEGIN, BEGIN));
+    assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 1);
+    assert_eq!(serve(&mut balancer, 31 * SECOND, 100, |_| false)[0], 23, "the trial has brought no error");
+    let at = |seconds| BEGIN + seconds * SECOND;
+    (0..20).for_each(|_| balancer.judged(0, Shown::Error, at(31), at(31)));
+    balancer.pick(at(100), HashKey::default(), &[]);
+    balancer.judged(0, Shown::Good, at(99), at(101));
+    balancer.pick(at(102), HashKey::default(), &[]);
     assert_eq!(balancer.standing(0), Standing::Ejected);
-    balancer.judged(0, false, BEGIN + 100 * SECOND, BEGIN + 101 * SECOND);
+    balancer.judged(0, Shown::Good, at(100), at(101));
+    balancer.pick(at(102), HashKey::default(), &[]);
     assert_eq!(balancer.standing(0), Standing::Eligible);
+}
+
+#[test]
+fn trial_ends_the_ejection_a_second_after_its_response_has_begun_unless_that_is_cut() {
+    for is_cut in [false, true] {
+        let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 4));
+        serve(&mut balancer, 0, 1_000, |id| id == 0);
+        assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 1);
+        if is_cut {
+            balancer.judged(0, Shown::LateError, BEGIN + 30 * SECOND, BEGIN + 30 * SECOND + 1);
+        }
+        assert_eq!(serve(&mut balancer, 31 * SECOND, 100, |_| false)[0] > 0, !is_cut);
+        assert_eq!(serve(&mut balancer, 60 * SECOND, 100, |_| false)[0] > 0, !is_cut);
+    }
+}
+
+#[test]
+fn server_that_streams_well_is_not_ejected_for_few_errors_while_its_streams_run() {
+    let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 4));
+    for number in 0..10_000u64 {
+        let now = BEGIN + number * SECOND / 100;
+        balancer.judged(0, shown(number % 10 == 0), now, now);
+    }
+    assert_eq!(balancer.standing(0), Standing::Eligible);
+}
+
+/// The servers beside it decide, in whatever way their errors have changed.
+#[test]
+fn server_is_compared_with_those_that_take_requests() {
+    let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(Algorithm::RoundRobin, 8) });
+    (0..8).for_each(|id| balancer.set_up(id, true));
+    let fail = |balancer: &mut Balancer, id, errors: usize| {
+        (0..errors).for_each(|_| balancer.judged(id, Shown::Error, BEGIN, BEGIN));
+    };
+    (1..8).for_each(|id| fail(&mut balancer, id, 6));
+    fail(&mut balancer, 0, 12);
+    assert_eq!(balancer.standing(0), Standing::Eligible, "the others have many errors, too");
+    // They are gone, and come back without errors.
+    (1..8).for_each(|id| [false, true].into_iter().for_each(|up| balancer.set_up(id, up)));
+    fail(&mut balancer, 0, 7);
+    assert_eq!(balancer.standing(0), Standing::Ejected);
 }
 
 #[test]
@@ -120,7 +212,8 @@ fn ejected_servers_come_back_where_monitors_leave_no_others() {
     (2..5).for_each(|id| balancer.set_up(id, false));
     assert_eq!(balancer.pick(BEGIN + SECOND, HashKey::default(), &[]).map(|position| position < 2), Some(true));
     serve(&mut balancer, 31 * SECOND, 100, |_| false);
-    assert_eq!(balancer.ejected(BEGIN + 31 * SECOND).count(), 0);
+    serve(&mut balancer, 32 * SECOND, 100, |_| false);
+    assert_eq!(balancer.ejected(BEGIN + 32 * SECOND).count(), 0);
 }
 
 #[derive(Clone, Debug)]
@@ -155,7 +248,7 @@ proptest! {
                     prop_assert_eq!(picked.is_some(), balancer.standing_servers() > 0);
                     let Some(id) = picked.map(|position| position as u32) else { continue };
                     let before = balancer.ejected(now).count();
-                    balancer.judged(id, is_error || id < bad, now, now);
+                    balancer.judged(id, shown(is_error || id < bad), now, now);
                     let after = balancer.ejected(now).count();
                     prop_assert!(after <= before || after * 2 < balancer.standing_servers());
                     balancer.closed(id);

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Standing};
+use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Shown, Standing};
 use weir_rules::Excess;
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
@@ -319,12 +319,12 @@ impl Pools {
         self.some_failed
     }
 
-    /// A request was answered, or failed, so long after the server had it.
+    /// A request has shown something, so long after the server had it.
     #[cold]
-    pub fn judge(&mut self, at: Place, is_error: bool, waited: u64, now: Time) {
-        self.some_failed |= is_error;
+    pub fn judge(&mut self, at: Place, shown: Shown, waited: u64, now: Time) {
+        self.some_failed |= shown != Shown::Good;
         if let Some(row) = self.row(at.pool) {
-            row.balancer.judged(at.server, is_error, now.nanos.saturating_sub(waited), now.nanos);
+            row.balancer.judged(at.server, shown, now.nanos.saturating_sub(waited), now.nanos);
         }
     }
 
@@ -416,9 +416,11 @@ impl Pools {
         self.row(at.pool).map_or(0, |row| row.balancer.connections(at.server) as usize)
     }
 
-    /// Whether this server takes requests, in the current pool.
-    pub fn takes(&mut self, at: Place) -> bool {
-        self.row(at.pool).is_some_and(|row| row.taker(at).is_some())
+    /// Whether this server takes another request on a connection that its client has already. A suspect server that
+    /// is avoided does only if the connection `binds` the client.
+    pub fn takes(&mut self, at: Place, binds: bool) -> bool {
+        let Some(row) = self.row(at.pool) else { return false };
+        row.taker(at).is_some_and(|position| binds || row.balancer.is_used(position))
     }
 
     /// Whether the server is in its pool and up, so that it keeps its sessions. It may be disabled.

@@ -15,6 +15,11 @@ pub fn is_call(head: &RequestHead<'_>) -> bool {
     head.method == Method::Post && head.fields.find(b"content-type").is_some_and(is_type)
 }
 
+/// Whether a response is the answer to a call. A server that does not speak gRPC gives others.
+pub fn is_answer(fields: &Fields<'_>) -> bool {
+    fields.find(b"content-type").is_some_and(is_type)
+}
+
 /// The status at the end of a call: in its trailers, or in a head that says all.
 pub fn status(fields: &Fields<'_>) -> Option<u32> {
     str::from_utf8(fields.find(b"grpc-status")?).ok()?.parse().ok()

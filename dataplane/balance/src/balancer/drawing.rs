@@ -139,9 +139,10 @@ impl Balancer {
 
 // Shares.
 impl Balancer {
-    /// Gives the servers that come up, and those whose errors fade, the share that is due.
+    /// Gives the servers that come up, and those whose errors fade, the share that is due, and ends ejections.
     pub(super) fn step(&mut self, now_ns: u64) {
         let mut next_step_ns = u64::MAX;
+        let mut coming_back = Vec::new();
         for position in 0..self.servers.len() {
             let server = &mut self.servers[position];
             let (share, until_ns) = server.ramp.share(self.ramp_ns, now_ns);
@@ -152,9 +153,13 @@ impl Balancer {
                 // Its next turn would come after a share of the step before.
                 server.turn = server.turn.min(self.now + server.stride);
             }
-            if !server.health.errors.are_none() {
+            if server.health.errors.are_over(now_ns) {
+                coming_back.push(server.spec.id);
+            } else if !server.health.errors.are_none() {
                 server.health.errors.fade(now_ns);
                 has_changed |= server.follow_errors(self.now);
+            }
+            if !server.health.errors.are_none() {
                 next_step_ns = next_step_ns.min(now_ns.saturating_add(FADE_NS));
             }
             if has_changed {
@@ -163,6 +168,11 @@ impl Balancer {
             }
         }
         self.next_step_ns = next_step_ns.max(now_ns.saturating_add(STEP_NS_MIN));
+        self.errors = self.sum_errors();
+        if !coming_back.is_empty() {
+            coming_back.into_iter().for_each(|id| self.change(id, |server| server.health.errors.fade(now_ns)));
+            self.next_trial_ns = self.earliest_trial_ns();
+        }
     }
 
     /// The share of its ratio that the server at a position gets, in percent.

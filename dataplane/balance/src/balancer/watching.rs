@@ -1,9 +1,9 @@
-//! What connections and answers show about the servers, and the trials of those that are suspect.
+//! What connections and responses show about the servers, and the trials of those that are suspect.
 
 use crate::{
     Balancer,
     balancer::{Server, drawing::FADE_NS},
-    errors::Beside,
+    errors::{Beside, Shown},
     health::Failure,
 };
 
@@ -38,24 +38,21 @@ impl Balancer {
         became_suspect
     }
 
-    /// A request that the server had at that time has got an answer, or has failed. That may eject the server, or end its
-    /// ejection.
-    pub fn judged(&mut self, id: u32, is_error: bool, had_ns: u64, now_ns: u64) {
+    /// What a request has shown that the server had at that time. That may eject the server, or end its ejection.
+    pub fn judged(&mut self, id: u32, shown: Shown, had_ns: u64, now_ns: u64) {
         let Some(position) = self.position(id).filter(|_| self.watches) else { return };
         let mut errors = self.servers[position].health.errors;
-        if !is_error && errors.are_none() {
+        if shown == Shown::Good && errors.are_none() {
             return;
         }
-        let before = errors.probe_at_ns();
-        let beside = match is_error && errors.are_many() {
-            true => Beside { errors: self.errors_beside(position), may_eject: self.may_eject(position) },
-            false => Beside { errors: 0.0, may_eject: false },
-        };
-        errors.judged(is_error, had_ns, now_ns, beside);
+        let before = errors.trial_at_ns();
+        let beside = Beside { errors: self.errors_beside(position), may_eject: self.may_eject(position) };
+        errors.judged(shown, had_ns, now_ns, beside);
         self.change(id, |server| server.health.errors = errors);
-        // Its errors fade.
+        debug_assert!((self.errors - self.sum_errors()).abs() < 1e-6, "the sum is wrong");
+        // Its errors fade, or its ejection ends.
         self.next_step_ns = self.next_step_ns.min(now_ns.saturating_add(FADE_NS));
-        if errors.probe_at_ns() != before {
+        if errors.trial_at_ns() != before {
             self.next_trial_ns = self.earliest_trial_ns();
         }
     }
@@ -67,12 +64,16 @@ impl Balancer {
         server.stands() && (self.census.suspect + usize::from(!is_missed)) * 2 < self.census.standing
     }
 
-    /// The mean part of errors in the answers of the other servers that take requests.
+    /// The mean part of errors in the responses of the other servers that take requests.
     fn errors_beside(&self, position: usize) -> f64 {
-        let others = self.servers.iter().enumerate().filter(|(other, server)| *other != position && server.stands());
-        let (sum, count) =
-            others.fold((0.0, 0), |(sum, count), (_, server)| (sum + server.health.errors.part(), count + 1));
-        sum / f64::from(count.max(1))
+        let server = &self.servers[position];
+        let others = self.census.standing - usize::from(server.stands());
+        (self.errors - server.errors()).max(0.0) / others.max(1) as f64
+    }
+
+    /// The parts of errors of all servers that take requests.
+    pub(super) fn sum_errors(&self) -> f64 {
+        self.servers.iter().map(Server::errors).sum()
     }
 
     /// A server has answered on a connection that was answered on before.
@@ -127,10 +128,10 @@ impl Balancer {
         let health = &mut self.servers[position].health;
         if self.needs_all {
             // It is used as the others are, but its ejection has to end.
-            if health.errors.probe_at_ns().is_none_or(|at| at > now_ns) {
+            if health.errors.trial_at_ns().is_none_or(|at| at > now_ns) {
                 return;
             }
-            health.errors.probed(now_ns);
+            health.errors.tried(now_ns);
         } else {
             health.tried(now_ns);
         }

@@ -7,6 +7,7 @@ pub(crate) mod coded;
 mod elsewhere;
 mod held;
 pub(crate) mod incoming;
+pub(crate) mod judged;
 mod pace;
 mod queue;
 mod reselect;
@@ -45,6 +46,7 @@ use crate::{
         coded::{Coder, Compressing},
         held::Held,
         incoming::{Form, Incoming, Part},
+        judged::Judged,
         pace::Pace,
         stamps::Stamps,
         turn::Turn,
@@ -85,8 +87,7 @@ pub(crate) struct Exchange {
     pub binds_connection: bool,
     /// A server has failed to take the request. It needs a new connection now.
     pub repeated: bool,
-    /// The balancer knows what its server's response shows.
-    pub is_judged: bool,
+    pub judged: Judged,
     pub phase: Phase,
     pub stamps: Stamps,
     /// What few requests need. Boxed, because an exchange is moved with each request.
@@ -219,7 +220,7 @@ impl Exchange {
             is_endless: head.body == BodyLength::Unknown,
             binds_connection: false,
             repeated: false,
-            is_judged: false,
+            judged: Judged::default(),
             phase: Phase::Waiting { head: written, on: Wait::Place },
             stamps: Stamps::begun(now),
             aside: None,

@@ -59,13 +59,6 @@ impl Proxy {
         mut place: Place,
     ) -> Result<bool, Error> {
         let needs_http1 = self.exchanges.live(id)?.needs_http1();
-        if !needs_http1
-            && let Some(own) = self.own_carrier(id)?
-            && self.take_reserved(io, id, own)?
-        {
-            self.core.pools.end(place);
-            return Ok(true);
-        }
         let mut avoided = self.exchanges.live(id)?.tried.clone();
         loop {
             let Some(carriers) = self.core.pools.carriers(place) else {
@@ -102,8 +95,12 @@ impl Proxy {
     }
 
     /// The connection to a server that the connection of a stream has for its streams alone.
-    fn own_carrier(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
-        let stream = self.exchanges.live(id)?.client;
+    pub(super) fn own_carrier(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
+        let exchange = self.exchanges.live(id)?;
+        let stream = exchange.client;
+        if exchange.needs_http1() {
+            return Ok(None);
+        }
         let carrier = self.clients.live(stream)?.connection.carrier();
         let carrier = carrier.and_then(|carrier| self.clients.find(carrier)?.carrier());
         Ok(carrier.and_then(|carrier| carrier.own.last().copied()))

@@ -55,6 +55,13 @@ impl Proxy {
             }
             self.retire(io, reserved);
         }
+        // Before a pick, which may be a trial of a suspect server.
+        if self.exchanges.live(id)?.form == Form::Content
+            && let Some(own) = self.own_carrier(id)?
+            && self.take_reserved(io, id, own)?
+        {
+            return Ok(());
+        }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let pool = exchange.pool().ok_or_else(|| without_pool(exchange))?;
@@ -167,7 +174,7 @@ impl Proxy {
             Some(back) => exchange.form == Form::Content && !exchange.needs_http1() && back.has_room(),
             None => true,
         };
-        let (place, is_carrier) = (server.place, server.back.is_some());
+        let (place, is_carrier, binds) = (server.place, server.back.is_some(), server.binds);
         let suits = has_room
             && server.pool.uuid == pool.uuid
             && server.pool.speaks_like(pool)
@@ -175,7 +182,7 @@ impl Proxy {
             && exchange.named.is_none_or(|named| named == place.server)
             && !exchange.tried.contains(&place.server)
             && server.has_life_left(io.now());
-        if !suits || !core.pools.takes(place) {
+        if !suits || !core.pools.takes(place, binds) {
             return Ok(false);
         }
         core.pools.begin(place);

@@ -188,7 +188,7 @@ impl Proxy {
         streams.into_iter().for_each(|stream| self.note_cause(stream, cause));
         let exchange = id.and_then(|id| self.exchanges.peek(id));
         if let Some(server) = exchange.and_then(Exchange::server) {
-            self.blame(io, server, Error::ClientAborted);
+            self.blame(io, server, Error::ClientAborted, false);
             self.close_server(io, server, Close::Abort);
         }
         self.close_client(io, conn, how);

@@ -1,12 +1,15 @@
 //! Tells the balancer what a server's responses and failures show about the server.
 
-use weir_wire::{grpc, head::ResponseHead};
+use weir_wire::{
+    grpc,
+    head::{ResponseHead, SWITCHING_PROTOCOLS},
+};
 
 use crate::{
     call,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
-    io::{Conn, Io, Time},
+    io::{Io, Time},
     pool::{Place, Pools},
     proxy::{Parties, Proxy},
 };
@@ -16,63 +19,71 @@ fn is_error_of_server(status: u16) -> bool {
     status >= 500 && !matches!(status, 501 | 505)
 }
 
-/// The head of a response with this status has come. What is no error shows itself at the end of the response.
+/// The head of a response with this status has come. One without an error counts as good at once: the rest may be long.
 #[cold]
 #[inline(never)]
-pub(super) fn judge(exchange: &mut Exchange, pools: &mut Pools, (at, status): (Place, u16), now: Time) {
+pub(super) fn judge(exchange: &mut Exchange, pools: &mut Pools, is_call: bool, (at, status): (Place, u16), now: Time) {
     // The pool may say that some are none.
     let is_expected = exchange.pool().is_some_and(|pool| pool.not_errors.has(status));
-    if is_error_of_server(status) && !is_expected {
-        exchange.is_judged = true;
-        pools.judge(at, true, exchange.stamps.waited(now), now);
+    let is_error = is_error_of_server(status) && !is_expected;
+    // A server may answer because a client does not send the rest of its request.
+    let is_early = !is_call && exchange.awaits_body();
+    if is_error || !is_early && (status >= 200 || status == SWITCHING_PROTOCOLS) {
+        // The end of a call says more, unless it has failed below gRPC.
+        let is_final = is_call && status != call::STATUS;
+        count(exchange, pools, at, (is_error, is_final), now);
+    }
+}
+
+fn count(exchange: &mut Exchange, pools: &mut Pools, at: Place, (is_error, is_final): (bool, bool), now: Time) {
+    if let Some(shown) = exchange.judged.follow(is_error, is_final) {
+        pools.judge(at, shown, exchange.stamps.waited(now), now);
+    }
+}
+
+/// Whether a client can cause this failure of its exchange, so that it shows nothing about the server.
+pub(super) fn may_be_of_client(error: Error, exchange: &Exchange, is_call: bool) -> bool {
+    use weir_wire::Error::{FieldTooLarge, HeadTooLarge, TooManyFields, WebSocketAccept};
+    match error {
+        // It may ask for WebSocket where there is none, or for much in a head.
+        Error::Response(WebSocketAccept | HeadTooLarge | FieldTooLarge | TooManyFields) => true,
+        // The server may have waited for the rest of the request. Calls may answer before they have all of it.
+        Error::ServerClosed | Error::ServerReset | Error::StreamReset(_) => {
+            exchange.awaits_body() && !(is_call && exchange.has_begun_response())
+        }
+        _ => false,
     }
 }
 
 impl Parties<'_> {
-    /// All of a response has come. An answer to a call is judged by its status of gRPC alone.
+    /// The head of the answer to a call has come. `is_all`: nothing follows.
     #[cold]
-    #[inline(never)]
-    pub(super) fn judge_whole<I: Io>(&mut self, io: &I) {
-        if !self.exchange.is_judged && self.client.call().is_none() {
-            let waited = self.exchange.stamps.waited(io.now());
-            self.core.pools.judge(self.server.place, false, waited, io.now());
+    pub(super) fn judge_answer<I: Io>(&mut self, io: &I, head: &ResponseHead<'_>, is_all: bool) {
+        if head.status != call::STATUS {
+            return;
+        }
+        if !grpc::is_answer(&head.fields) {
+            // Who does not speak gRPC ends no call with a status.
+            count(self.exchange, &mut self.core.pools, self.server.place, (false, true), io.now());
+        } else if is_all {
+            self.judge_end_of_call(io, grpc::status(&head.fields));
         }
     }
 
-    /// The head of the answer to a call has come. If it is all of the answer, it has a status of gRPC.
-    #[cold]
-    pub(super) fn judge_answer<I: Io>(&mut self, io: &I, head: &ResponseHead<'_>) {
-        if head.status == call::STATUS
-            && let Some(status) = grpc::status(&head.fields)
-        {
-            self.judge_call(io, status);
-        }
-    }
-
-    fn judge_call<I: Io>(&mut self, io: &I, status: u32) {
-        let is_error = grpc::is_error_of_server(status);
-        if is_error || self.core.pools.some_failed() {
-            self.exchange.is_judged = true;
-            let waited = self.exchange.stamps.waited(io.now());
-            self.core.pools.judge(self.server.place, is_error, waited, io.now());
-        }
+    /// Without a status, a call has failed.
+    fn judge_end_of_call<I: Io>(&mut self, io: &I, status: Option<u32>) {
+        let is_error = status.is_none_or(grpc::is_error_of_server);
+        count(self.exchange, &mut self.core.pools, self.server.place, (is_error, true), io.now());
     }
 }
 
 impl Proxy {
-    /// The trailers of a call have come, with this status of gRPC.
-    pub(super) fn judge_call<I: Io>(&mut self, io: &I, id: ExchangeId, status: u32) {
-        if let Ok(mut parties) = self.parties(id) {
-            parties.judge_call(io, status);
-        }
-    }
-
-    /// An exchange has failed, so long after the server had it.
-    pub(super) fn judge_failure<I: Io>(&mut self, io: &I, conn: Conn, error: Error, waited: u64) {
-        if error.blames_server()
-            && let Some(server) = self.servers.peek(conn)
+    /// All of a response has come on a stream. Of the answer to a call, `status` is that in its trailers.
+    pub(super) fn judge_end<I: Io>(&mut self, io: &I, id: ExchangeId, status: Option<u32>) {
+        if let Ok(mut parties) = self.parties(id)
+            && parties.client.call().is_some()
         {
-            self.core.pools.judge(server.place, true, waited, io.now());
+            parties.judge_end_of_call(io, status);
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     core::Core,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
+    flow::judging::may_be_of_client,
     head::Target,
     io::{Close, Conn, Gone, Io},
     page::Page,
@@ -289,7 +290,7 @@ impl Proxy {
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Tunnel(tunnel) = &client.stage {
             if let Some(server_conn) = tunnel.server {
-                self.blame(io, server_conn, error);
+                self.blame(io, server_conn, error, false);
             }
             return self.cut_tunnel(io, conn);
         }
@@ -343,7 +344,8 @@ impl Proxy {
             Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
         };
         let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
-        let is_judged = exchange.is_judged;
+        let is_of_client = may_be_of_client(error, exchange, client.call().is_some());
+        let shown = exchange.judged.follow(true, true).filter(|_| error.blames_server() && !is_of_client);
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
         }
@@ -353,10 +355,10 @@ impl Proxy {
             {
                 self.core.pools.timed(server.place, waited, io.now());
             }
-            if !is_judged {
-                self.judge_failure(io, server_conn, error, waited);
+            if let Some((shown, server)) = shown.zip(self.servers.peek(server_conn)) {
+                self.core.pools.judge(server.place, shown, waited, io.now());
             }
-            self.blame(io, server_conn, error);
+            self.blame(io, server_conn, error, is_of_client);
             self.close_server(io, server_conn, Close::Abort);
         }
         match (remedy.page, owed) {
@@ -397,14 +399,15 @@ impl Proxy {
         self.close_client(io, conn, how);
     }
 
-    /// Records what the end of an exchange says about its server.
-    pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error) {
+    /// Records what the end of an exchange says about its server. `is_of_client`: the client may have caused it.
+    pub(crate) fn blame<I: Io>(&mut self, io: &mut I, server_conn: Conn, error: Error, is_of_client: bool) {
         let Ok(server) = self.servers.live(server_conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
             self.core.counters.note(failed(place.server, error));
             // An error that the request itself may have caused says nothing about the connection.
-            if server.unproven && !matches!(error, Error::Response(_) | Error::ResponseTimeout) {
+            let may_be_of_request = is_of_client || matches!(error, Error::Response(_) | Error::ResponseTimeout);
+            if server.unproven && !may_be_of_request {
                 self.suspect(io, place, Failure::Broken, since);
             }
         } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {

@@ -5,7 +5,7 @@ use weir_telemetry::Happening;
 
 use crate::{
     error::Error,
-    exchange::{Exchange, table::ExchangeId},
+    exchange::{Exchange, judged::Judged, table::ExchangeId},
     flow::judging::judge,
     io::{Close, Io},
     pool::{Place, Pools},
@@ -32,11 +32,11 @@ impl Proxy {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         core.records.forget_head(client.noted);
         let status = core.pools.withheld_status;
-        judge(exchange, &mut core.pools, (server.place, status), io.now());
+        judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         core.counters.note(Happening::Reselected { service: exchange.service.id });
         let (client, conn) = (exchange.client, server.connection.conn());
         exchange.tried.push(server.place.server);
-        exchange.is_judged = false;
+        exchange.judged = Judged::Not;
         exchange.begin_elsewhere();
         // The rest of the response may be long.
         self.close_server(io, conn, Close::Abort);

@@ -4,6 +4,7 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes after the end
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
+use weir_balance::Shown;
 use weir_coding::Coded;
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
@@ -149,7 +150,7 @@ impl Proxy {
         let now = io.now();
         let asked = self.parties(id).ok().map(|parties| (parties.server.place, parties.exchange.stamps.waited(now)));
         match (self.hear_of_stored(io, id), asked) {
-            (true, Some((at, waited))) => self.core.pools.judge(at, false, waited, now),
+            (true, Some((at, waited))) => self.core.pools.judge(at, Shown::Good, waited, now),
             (true, None) => {}
             (false, _) => self.reselect(io, id),
         }
@@ -247,9 +248,6 @@ impl Parties<'_> {
         let client_goes_on = delivery.client_goes_on && uploaded;
         let server_goes_on = delivery.server_goes_on && uploaded;
         self.core.pools.sent(self.server.place, delivery.body.content_bytes, io.now());
-        if self.core.pools.some_failed() {
-            self.judge_whole(io);
-        }
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
@@ -286,7 +284,7 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let (mut seen, mut ending) = (exchange.take_seen(), None);
+        let (mut seen, mut ending, mut replaced) = (exchange.take_seen(), None, 0);
         let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
@@ -305,11 +303,15 @@ impl Parties<'_> {
                     return Ok(None);
                 }
             }
-            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending)?;
+            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending);
+            let edits = edits.inspect_err(|_| replaced = head.status)?;
             context.translate(io, received, Incoming::of_server(received.framing), edits)
         });
         core.follow_scripts(exchange, client.noted, seen, ending);
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
+        if written.is_err() && replaced > 0 {
+            judge(exchange, &mut core.pools, client.call().is_some(), (place, replaced), io.now());
+        }
         self.pass_written(io, written?)
     }
 
@@ -330,6 +332,7 @@ impl Parties<'_> {
         let (mut seen, mut ending) = (exchange.take_seen(), None);
         let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
+        let is_all = body.has_all_come();
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
@@ -351,7 +354,11 @@ impl Parties<'_> {
         };
         core.follow_scripts(exchange, client.noted, seen, ending);
         if client.call().is_some() {
-            self.judge_answer(io, &received.head);
+            self.judge_answer(io, &received.head, is_all);
+        }
+        if written.is_err() {
+            let Parties { exchange, client, server, core } = self;
+            judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         }
         self.pass_written(io, written?)
     }
@@ -380,7 +387,9 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
             exchange.has_failed(io.now());
-            judge(exchange, &mut core.pools, (server.place, status), io.now());
+        }
+        if status >= 400 || core.pools.some_failed() {
+            judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         }
         let switches = status == SWITCHING_PROTOCOLS;
         if client.noted.is_something() && (status >= 200 || switches) {

@@ -61,6 +61,9 @@ impl Proxy {
                 Event::Trailers { stream } => self.server_stream_trailers(io, conn, stream, piece)?,
                 Event::Data { stream, content, is_all } => {
                     let content = piece.part(content);
+                    if is_all && let Some((_, id)) = self.stream_of(conn, stream) {
+                        self.judge_end(io, id, None);
+                    }
                     self.server_stream_data(io, conn, stream, content, is_all);
                 }
                 Event::Reset { stream, code } => self.server_stream_reset(io, conn, stream, code),
@@ -146,21 +149,19 @@ impl Proxy {
         let http = exchange.service.http().ok_or(Code::InternalError)?;
         let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) else { return Ok(()) };
         let read = found.connection.trailers(piece, &http.response_limits, &mut self.replies);
-        let mut ended = None;
+        let mut status = None;
         if let Ok(fields) = &read
             && let Some(client) = self.clients.peek(exchange.client).filter(|client| client.call().is_some())
         {
             self.core.records.note_call(client.noted, &exchange.service, fields);
-            ended = grpc::status(fields);
+            status = grpc::status(fields);
         }
         match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
             Ok(lines) => {
                 if let Phase::Streaming { delivery, .. } = &mut exchange.phase {
                     delivery.body.trailers_came(lines);
                 }
-                if let Some(status) = ended {
-                    self.judge_call(io, id, status);
-                }
+                self.judge_end(io, id, status);
                 self.server_stream_data(io, carrier, stream, Buf::from_vec(Vec::new()), true);
             }
             Err(Refused::Connection(code)) => return Err(code),

@@ -24,9 +24,6 @@ impl Proxy {
     pub(crate) fn begin_websocket<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         self.note_switch(io, id);
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
-        if core.pools.some_failed() {
-            core.pools.judge(server.place, false, exchange.stamps.waited(io.now()), io.now());
-        }
         let (conn, lost) = (exchange.client, server.lost());
         core.counters.note(Happening::WebSocketOpened { service: client.service.id });
         client.rest(io, false);

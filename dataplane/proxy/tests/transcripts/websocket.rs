@@ -201,7 +201,7 @@ fn websocket_outlives_a_drain_and_its_service_does_not_outlive_the_plan() {
     assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Cut), Some(Close::Cut)));
 }
 
-const CONNECT: &[(&str, &str)] = &[(":protocol", "websocket"), ("sec-websocket-version", "13"), ("x-a", "b")];
+pub const CONNECT: &[(&str, &str)] = &[(":protocol", "websocket"), ("sec-websocket-version", "13"), ("x-a", "b")];
 /// The answer to the first key of the stage.
 const SWITCHES_STREAM: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: 5tWd1XMQfqfRMZqGrwjPEgEvyeE=\r\nContent-Length: 0\r\n\r\n";
