@@ -9,7 +9,7 @@ pub(crate) fn to_servers(settings: &HttpSettings) -> Result<Box<[u8]>, Error> {
     if is_host(host) { Ok(host.into()) } else { Err(Error::HostToServers) }
 }
 
-/// A longer one is no host, and does not come back.
+/// A longer host of a client is not put into responses.
 pub(crate) const HOST_BYTES_MAX: usize = 264;
 
 /// Whether a text has only characters of a host and its port.
@@ -32,9 +32,11 @@ impl<'a> Hosts<'a> {
     }
 
     /// Whether a URL with this host, and this port with its colon, leads to the servers. Another port is another service.
-    pub fn are_of_servers(self, host: &[u8], port: &[u8]) -> bool {
+    /// `usual`: the port of the URL's scheme, with its colon.
+    pub fn are_of_servers(self, host: &[u8], port: &[u8], usual: &[u8]) -> bool {
         let (name, own_port) = self.of_servers.split_at(without_port(self.of_servers).len());
-        host.eq_ignore_ascii_case(name) && (port.is_empty() || port == own_port)
+        let is_same = |port: &[u8]| port == own_port || port == usual && own_port.is_empty();
+        host.eq_ignore_ascii_case(name) && (port.is_empty() || is_same(port))
     }
 
     /// The client's host, without its port.

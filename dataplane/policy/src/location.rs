@@ -19,12 +19,13 @@ impl Rewrite<'_> {
     /// What names another scheme, or no host, goes as it came.
     pub fn write(self, field: Field<'_>, out: &mut impl HeadSink) {
         let Some(url) = Url::of(field.value) else { return out.field(field.name_text, [field.value]) };
-        let client = self.hosts.filter(|hosts| hosts.are_of_servers(url.host, url.port));
+        let usual = if self.is_secure(url.scheme) { &b":443"[..] } else { b":80" };
+        let client = self.hosts.filter(|hosts| hosts.are_of_servers(url.host, url.port, usual));
         let https_port = self.https_port.filter(|_| url.scheme.eq_ignore_ascii_case(b"http:"));
         let (host, port) = match client {
             None => (url.host, url.port),
             // Another scheme than the client's has another port.
-            Some(hosts) => (hosts.name(), if self.is_of_client(url.scheme) { hosts.port() } else { b"" }),
+            Some(hosts) => (hosts.name(), if self.is_secure(url.scheme) == self.tls { hosts.port() } else { b"" }),
         };
         let (scheme, port) = match https_port {
             Some(https_port) => (&b"https:"[..], https_port),
@@ -33,9 +34,9 @@ impl Rewrite<'_> {
         out.field(field.name_text, [scheme, b"//", url.user, host, port, url.rest]);
     }
 
-    fn is_of_client(&self, scheme: &[u8]) -> bool {
-        let of_client = if self.tls { &b"https:"[..] } else { b"http:" };
-        scheme.is_empty() || scheme.eq_ignore_ascii_case(of_client)
+    /// Whether a URL with this scheme leads to TLS. Without one it is as the client's.
+    fn is_secure(&self, scheme: &[u8]) -> bool {
+        if scheme.is_empty() { self.tls } else { scheme.eq_ignore_ascii_case(b"https:") }
     }
 }
 

@@ -431,7 +431,7 @@ impl Pools {
     /// Whether a connection to this server, made for an earlier version of `pool`, may be kept for a later request. Not
     /// while the server is suspect: a trial must show whether new connections succeed.
     pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
-        let Some(row) = self.row(at.pool).filter(|row| row.is_like(pool)) else { return false };
+        let Some(row) = self.row(at.pool).filter(|row| row.is_like(pool, at)) else { return false };
         row.position(at).is_some_and(|position| row.balancer.is_trusted(position))
     }
 
@@ -533,10 +533,11 @@ impl Row {
         Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle, carriers }
     }
 
-    /// Whether connections to servers of a version of its pool suit it. Mostly it is the same version.
+    /// Whether connections to a server that a version of its pool has suit it. Mostly it is the same version.
     #[inline]
-    fn is_like(&self, pool: &Pool) -> bool {
-        std::ptr::eq(&*self.pool, pool) || self.pool.speaks_like(pool)
+    fn is_like(&self, pool: &Pool, at: Place) -> bool {
+        std::ptr::eq(&*self.pool, pool)
+            || self.pool.speaks_like(pool) && pool.has_same_host(&self.pool, at.server, at.position)
     }
 
     fn reconcile(mut self, pool: &Arc<Pool>, version: u32, orphans: &mut Vec<Conn>) -> Self {
@@ -547,6 +548,7 @@ impl Row {
         let idle = pool.servers.iter().enumerate().map(|(position, server)| {
             let stays = alike && pool.balance.servers[position].enabled;
             let before = self.position_of(server.id, server.address).filter(|_| stays);
+            let before = before.filter(|before| self.pool.servers[*before].host == server.host);
             before.map(|before| std::mem::take(&mut self.idle[before])).unwrap_or_default()
         });
         let idle = idle.collect();
@@ -554,10 +556,11 @@ impl Row {
         for (position, kept) in carriers.iter_mut().enumerate() {
             let server = &pool.servers[position];
             let Some(before) = self.balancer.position(server.id) else { continue };
-            let same_address = self.pool.servers[before].address == server.address;
+            let known = &self.pool.servers[before];
+            let is_same = known.address == server.address && known.host == server.host;
             let Some(before) = self.carriers.get_mut(before) else { continue };
             kept.retired = std::mem::take(&mut before.retired);
-            if alike && same_address {
+            if alike && is_same {
                 kept.streams_max = before.streams_max;
                 kept.declines = before.declines;
                 if pool.balance.servers[position].enabled {

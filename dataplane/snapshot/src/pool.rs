@@ -96,6 +96,12 @@ impl Pool {
         self.by_name.iter().map(|position| &self.servers[*position as usize])
     }
 
+    /// A server by its id. `position`: where it was in this pool, or in another version of it.
+    pub fn server(&self, id: u32, position: u32) -> Option<&Server> {
+        let there = self.servers.get(position as usize).filter(|server| server.id == id);
+        there.or_else(|| self.servers.iter().find(|server| server.id == id))
+    }
+
     /// The position of a server.
     pub fn position(&self, server_name: &str) -> Option<usize> {
         let name = |position: &u32| self.servers[*position as usize].name.as_str();
@@ -103,18 +109,24 @@ impl Pool {
         Some(self.by_name[found] as usize)
     }
 
-    /// Whether a connection to a server made for one of the pools suits the other. It has the hosts of its servers, too.
+    /// Whether a connection to a server made for one of the pools suits the other, if the server has the same host in both.
     pub fn speaks_like(&self, other: &Self) -> bool {
         both_or_neither(self.tls.as_ref(), other.tls.as_ref(), ServerTls::is)
             && self.http2.is_some() == other.http2.is_some()
-            && (!(self.has_hosts | other.has_hosts) || self.has_hosts_of(other))
+    }
+
+    /// Whether requests to a server have the same host by both versions of the pool.
+    #[inline]
+    pub fn has_same_host(&self, other: &Self, id: u32, position: u32) -> bool {
+        !(self.has_hosts | other.has_hosts) || self.has_host_of(other, id, position)
     }
 
     #[cold]
-    fn has_hosts_of(&self, other: &Self) -> bool {
-        let hosts =
-            |pool: &Self| -> Vec<_> { pool.servers_by_name().map(|server| (server.id, server.host.clone())).collect() };
-        hosts(self) == hosts(other)
+    #[inline(never)]
+    fn has_host_of(&self, other: &Self, id: u32, position: u32) -> bool {
+        let Some(server) = self.server(id, position) else { return false };
+        let its_position = other.position(&server.name).map_or(position, |position| position as u32);
+        other.server(id, its_position).is_some_and(|its| its.host == server.host)
     }
 
     /// Whether a request that was written for servers of the one may go to those of the other.

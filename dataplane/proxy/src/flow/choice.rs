@@ -178,6 +178,7 @@ impl Proxy {
         let suits = has_room
             && server.pool.uuid == pool.uuid
             && server.pool.speaks_like(pool)
+            && server.pool.has_same_host(pool, server.place.server, server.place.position)
             && server.asked_name == exchange.asked_name
             && exchange.named.is_none_or(|named| named == place.server)
             && !exchange.tried.contains(&place.server)

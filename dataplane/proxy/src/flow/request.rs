@@ -320,7 +320,7 @@ impl Proxy {
 #[inline(never)]
 fn with_own_host(core: &mut Core, form: Form, server: &Server, head: Buf) -> Result<Buf, Error> {
     let pool = &server.pool;
-    let found = pool.servers.iter().find(|found| found.id == server.place.server);
+    let found = pool.server(server.place.server, server.place.position);
     let Some(host) = found.and_then(|found| found.host.as_deref()) else { return Ok(head) };
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     head::with_host(&head, form, (scheme, host), &mut core.fields)

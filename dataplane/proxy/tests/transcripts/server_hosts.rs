@@ -94,6 +94,84 @@ fn host_of_the_virtual_service_is_in_requests_and_that_of_the_client_in_response
 }
 
 #[test]
+fn port_that_the_scheme_has_anyway_is_that_of_no_other_service() {
+    for (own, location, wanted) in [
+        ("inner.test", "http://inner.test:80/a", "http://shop.test/a"),
+        ("inner.test", "https://inner.test:443/a", "https://shop.test/a"),
+        ("inner.test", "//inner.test:80/a", "//shop.test/a"),
+        ("inner.test:80", "http://inner.test:80/a", "http://shop.test/a"),
+        ("inner.test", "https://inner.test:80/a", "https://inner.test:80/a"),
+        ("inner.test", "http://inner.test:443/a", "http://inner.test:443/a"),
+        ("inner.test:8080", "http://inner.test:80/a", "http://inner.test:80/a"),
+    ] {
+        let mut plan = plan(1);
+        plan.virtual_services[0].http.as_mut().expect("HTTP").host_to_servers = own.into();
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, "GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n");
+        let server = stage.connected();
+        stage.says(server, format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"));
+        let got = stage.sent(client);
+        assert!(got.contains(&format!("Location: {wanted}\r\n")), "{own}: {got}");
+    }
+}
+
+#[test]
+fn servers_that_stay_keep_their_connections_where_others_have_other_hosts() {
+    for with_http2 in [false, true] {
+        let make = |plan| if with_http2 { to_http2(with_hosts(plan)) } else { with_hosts(plan) };
+        let mut stage = Stage::new(&make(plan(2)));
+        let mut known = Vec::new();
+        for _ in 0..2 {
+            let client = stage.client();
+            stage.says(client, GET);
+            match with_http2 {
+                true => {
+                    let mut origin = Origin::new(&mut stage);
+                    origin.answers(&mut stage, 1, "ok");
+                    known.push(origin.conn);
+                }
+                false => {
+                    let server = stage.connected();
+                    stage.says(server, OK);
+                    known.push(server);
+                }
+            }
+        }
+        let closed = |stage: &Stage| known.iter().filter(|conn| stage.closed(**conn).is_some()).count();
+        let mut changed = make(plan(3));
+        changed.pools[0].servers.rotate_right(1);
+        changed.pools[0].servers[0].host = "three.test".into();
+        changed.revision = 2;
+        stage.replace(&changed);
+        assert_eq!(closed(&stage), 0, "a server more");
+        changed.pools[0].servers[1].host = "other.test".into();
+        changed.revision = 3;
+        stage.replace(&changed);
+        assert_eq!(closed(&stage), 1, "one has another host");
+    }
+}
+
+#[test]
+fn connection_in_use_stays_after_another_server_has_come_and_ends_if_its_host_is_another() {
+    for (is_other, stays) in [(false, true), (true, false)] {
+        let mut stage = Stage::new(&with_hosts(plan(1)));
+        let client = stage.client();
+        stage.says(client, GET);
+        let server = stage.connected();
+        let mut changed = with_hosts(plan(2));
+        changed.pools[0].servers.rotate_right(1);
+        if is_other {
+            changed.pools[0].servers[1].host = "other.test".into();
+        }
+        changed.revision = 2;
+        stage.replace(&changed);
+        stage.says(server, OK);
+        assert_eq!(stage.closed(server).is_none(), stays);
+    }
+}
+
+#[test]
 fn host_of_a_server_goes_before_that_of_the_virtual_service() {
     let mut stage = Stage::new(&translating(with_hosts(plan(1))));
     assert!(heard(&mut stage, GET).contains("Host: one.test:8000\r\n"));
