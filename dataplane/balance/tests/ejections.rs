@@ -107,7 +107,7 @@ fn errors_that_all_servers_have_as_often_eject_none() {
         let (mut balancer, mut state) = (Balancer::new(&equal(algorithm, servers)), 0x9e37_79b9_7f4a_7c15);
         let mut is_error = || drawn(&mut state) < permille;
         // A hash may give one server many requests before the others have any.
-        (0..30 * servers as u32).for_each(|n| balancer.judged(n % servers as u32, shown(is_error()), BEGIN, BEGIN));
+        (0..30 * servers).for_each(|n| balancer.judged(n % servers, shown(is_error()), BEGIN, BEGIN));
         for number in 0..20_000u64 {
             // A hundred in a second.
             let now = BEGIN + number * SECOND / 100;
