@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,9 @@ func TestEachAPIKeyHasItsOwnRate(t *testing.T) {
 		s.must(os.WriteFile(filepath.Join(s.dir, name), objects[kind], 0o600))
 	}
 	run := s.commands()
-	for line := range strings.Lines(blocks(t, "limits.md", "")[1]) {
+	commands := blocks(t, "limits.md", "")
+	at := slices.IndexFunc(commands, func(block string) bool { return strings.Contains(block, "--file keys.json") })
+	for line := range strings.Lines(commands[at]) {
 		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
 		for i, word := range words {
 			if strings.HasSuffix(word, ".json") {
