@@ -146,7 +146,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.now = s.now.Add(Interval(s.model.Groups[0]))
 		return s.rebalance() + s.settle() + s.showLoads()
 	case "restart":
-		s.start, s.engines = s.now, map[string]Engine{} // engines tell their networks again when they are up
+		s.start, s.engines = s.now, map[string]Engine{}
 	case "decide":
 	default:
 		t.Fatalf("what is %q?", verb)

@@ -2,10 +2,8 @@ package kinds
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -309,12 +307,12 @@ func serversUp(row column.Row) string { return serversOf(row) }
 func serversOf(pools ...column.Row) string {
 	up, all := 0, 0
 	for _, pool := range pools {
-		poolUp, err := strconv.Atoi(pool.Text("runtime", "num_servers_up"))
-		poolAll, err2 := strconv.Atoi(pool.Text("runtime", "num_servers"))
-		if errors.Join(err, err2) != nil {
-			return "- of - up" // not known yet
+		poolUp, isKnown := column.At(pool.Object, "runtime", "num_servers_up").(float64)
+		if !isKnown {
+			return "- of - up" // not yet
 		}
-		up, all = up+poolUp, all+poolAll
+		poolAll, _ := column.At(pool.Object, "runtime", "num_servers").(float64)
+		up, all = up+int(poolUp), all+int(poolAll)
 	}
 	return fmt.Sprintf("%d of %d up", up, all)
 }
