@@ -95,25 +95,34 @@ func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, 
 			return findings.Finding{}, err
 		}
 	}
-	var ratios []float64
+	var costs [2][]float64
 	for pair := range s.Short(9, 60) {
-		var each [2]float64
 		for turn := range services {
 			which := (turn + pair) % 2
 			cost, err := s.costOf(ctx, services[which], pid, asked)
 			if err != nil {
 				return findings.Finding{}, err
 			}
-			each[which] = cost
+			costs[which] = append(costs[which], cost)
 		}
-		ratios = append(ratios, 100*each[0]/each[1])
 	}
-	slices.Sort(ratios)
-	quarter := len(ratios) / 4
-	return findings.Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
-		"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
-			"pairs of %v; half of the pairs from %.1f to %.1f, all from %.1f to %.1f", len(ratios), asked,
-		ratios[quarter], ratios[len(ratios)-1-quarter], ratios[0], ratios[len(ratios)-1])}, nil
+	without, with := roundsOf(costs[0]), roundsOf(costs[1])
+	return findings.Finding{Value: 100 * without.quarter / with.quarter, Note: fmt.Sprintf(
+		"CPU time of the data plane for a request without records, in percent of that with a record of each: %d times "+
+			"%v in turn, and of each the time below which a quarter of its own stay, for other work only adds to a time; "+
+			"without records %v, with them %v", len(costs[0]), asked, without, with)}, nil
+}
+
+// rounds says how the times of many rounds, in µs, lie.
+type rounds struct{ least, quarter, median, most float64 }
+
+func roundsOf(times []float64) rounds {
+	slices.Sort(times)
+	return rounds{times[0], times[len(times)/4], times[len(times)/2], times[len(times)-1]}
+}
+
+func (r rounds) String() string {
+	return fmt.Sprintf("%.1f µs (least %.1f, median %.1f, most %.1f)", r.quarter, r.least, r.median, r.most)
 }
 
 // costOf is the CPU time for a request, in µs.
