@@ -451,6 +451,22 @@ fn request_that_a_server_wants_by_http_1_waits_for_a_connection_of_its_own() {
 }
 
 #[test]
+fn many_requests_leave_a_queue_in_several_batches() {
+    let before = queueing(1, 300);
+    let mut stage = Stage::new(&before);
+    asks(&mut stage, GET);
+    (0..300).for_each(|_| _ = asks(&mut stage, GET));
+    assert_eq!((stage.dials(), stage.queue_counts()), (1, [300, 300, 0, 0]));
+    let mut after = before.clone();
+    (after.revision, after.pools[0].servers[0].max_connections) = (2, 0);
+    stage.replace(&after);
+    for (dials, waiting, has_more) in [(257, 44, true), (301, 0, false)] {
+        stage.pass_time(Duration::ZERO);
+        assert_eq!((stage.dials(), stage.queue().waiting, stage.proxy.has_more_to_do()), (dials, waiting, has_more));
+    }
+}
+
+#[test]
 fn counts_of_a_queue_end_with_it() {
     let before = queueing(1, 8);
     let mut stage = Stage::new(&before);
