@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/alert"
 	"github.com/weir-lb/weir/controller/alert/notify"
+	"github.com/weir-lb/weir/controller/autoscale"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/explain"
@@ -50,6 +51,7 @@ type leader struct {
 	explain *explain.Explainer
 	fetched *revocation.Watch
 	names   *names.Watch
+	scaling *autoscale.Watch
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
@@ -77,6 +79,11 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	l.unusual.EngineName = find
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
+	l.scaling = autoscale.New(autoscale.Config{
+		View: data.objects.View, Fleet: known, Save: saverOfScaling(data.gate), Post: l.alerts.Post,
+		Pause:  notify.Pause,
+		Events: told, Log: config.Log, Now: time.Now,
+	})
 	l.fetched = revocation.New(revocation.Config{
 		Objects: data.objects, Save: saverOfFetched(data.objects), Dialer: notify.Dialer(config.AllowLocalReceivers),
 		Events: told, Log: config.Log, Now: time.Now,
@@ -95,7 +102,9 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 }
 
 // pages are the runtime pages that REST serves.
-func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, l.slow.Of, time.Now) }
+func (l *leader) pages() *runtime.Pages {
+	return runtime.New(l.fleet, l.slow.Of, l.scaling.Of, time.Now)
+}
 
 // orders accepts the orders that operators send over REST. Only the leader knows the present state of engines.
 func (l *leader) orders() *orders {
@@ -118,6 +127,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.slow.Run(ctx) })
 	group.Go(func() error { return l.fetched.Run(ctx) })
 	group.Go(func() error { return l.names.Run(ctx) })
+	group.Go(func() error { return l.scaling.Run(ctx) })
 	group.Go(func() error { return l.unusual.Run(ctx) })
 	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/mail"
 	"sync"
-	"time"
 
 	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/schema"
@@ -15,15 +14,11 @@ import (
 )
 
 const (
-	triesMost = 5
 	// queuedMost is the number of notices that wait for one receiver.
 	queuedMost = 100
 	// receiversMost is the number of receivers that notices wait for at the same time.
 	receiversMost = 200
 )
-
-// pauses are those between tries.
-var pauses = [triesMost - 1]time.Duration{time.Second, 4 * time.Second, 16 * time.Second, 64 * time.Second}
 
 // post is a notice on its way to a receiver.
 type post struct {
@@ -53,16 +48,7 @@ type posts struct {
 func newPosts(alerts *Alerts) *posts {
 	return &posts{alerts: alerts, reports: make(chan report, queuedMost), queues: map[string][]post{},
 		send:  alerts.send,
-		pause: pause}
-}
-
-func pause(ctx context.Context, try int) {
-	timer := time.NewTimer(pauses[try-1])
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+		pause: notify.Pause}
 }
 
 // wait waits for the goroutines, whose context has ended.
@@ -125,7 +111,7 @@ func (p *posts) run(ctx context.Context, to string) {
 
 // deliver tries until the receiver takes the notice, five times at most.
 func (p *posts) deliver(ctx context.Context, one post) {
-	for one.delivery.Tries < triesMost {
+	for one.delivery.Tries < notify.TriesMost {
 		one.delivery.Tries++
 		result := p.send(ctx, one.delivery.Action, one.delivery.To, one.notice)
 		if ctx.Err() != nil {
@@ -136,7 +122,7 @@ func (p *posts) deliver(ctx context.Context, one post) {
 			one.delivery.State = delivered
 			break
 		}
-		if one.delivery.Tries == triesMost {
+		if one.delivery.Tries == notify.TriesMost {
 			one.delivery.State = dead
 			break
 		}
@@ -151,12 +137,7 @@ func (a *Alerts) send(ctx context.Context, action, to string, notice *notify.Not
 	view := a.config.Content().view
 	switch action {
 	case "webhook":
-		hook := object[kinds.Webhook](view, hookKind, to)
-		if hook == nil {
-			return missing("the webhook is deleted")
-		}
-		return a.config.Sender.Post(ctx, notify.Webhook{URL: hook.CallbackURL, Token: hook.Token,
-			Authorities: a.authorities(hook.PKIProfileRef)}, notice)
+		return a.Post(ctx, to, notice.ID, notice)
 	case "email":
 		list := object[kinds.AlertEmailConfig](view, mailKind, to)
 		if list == nil {
@@ -173,6 +154,17 @@ func (a *Alerts) send(ctx context.Context, action, to string, notice *notify.Not
 		return missing("the syslog configuration is deleted")
 	}
 	return a.sendSyslog(ctx, config, notice)
+}
+
+// Post sends the JSON of what is said to a webhook once, as it is configured now. id is of this delivery. It is safe
+// for concurrent use.
+func (a *Alerts) Post(ctx context.Context, webhookUUID, id string, said any) notify.Result {
+	hook := object[kinds.Webhook](a.config.Content().view, hookKind, webhookUUID)
+	if hook == nil {
+		return missing("the webhook is deleted")
+	}
+	return a.config.Sender.Post(ctx, notify.Webhook{URL: hook.CallbackURL, Token: hook.Token,
+		Authorities: a.authorities(hook.PKIProfileRef)}, id, said)
 }
 
 func missing(what string) notify.Result { return notify.Result{Answer: what} }

@@ -28,12 +28,12 @@ func TestReceiverIsTriedFiveTimesAndThenGivenUp(t *testing.T) {
 	p.pause = func(_ context.Context, try int) { paused = append(paused, try) }
 	p.add(t.Context(), postedTo("hook", 1))
 	var last report
-	for range triesMost {
+	for range notify.TriesMost {
 		last = <-p.reports
 	}
 	p.wait()
-	if len(tries) != triesMost || fmt.Sprint(paused) != "[1 2 3 4]" || last.delivery.State != dead ||
-		last.delivery.Tries != triesMost || last.delivery.Answer != "503" {
+	if len(tries) != notify.TriesMost || fmt.Sprint(paused) != "[1 2 3 4]" || last.delivery.State != dead ||
+		last.delivery.Tries != notify.TriesMost || last.delivery.Answer != "503" {
 		t.Errorf("tries %v, pauses after %v, %+v", tries, paused, last.delivery)
 	}
 	d.alerts.tellDead(last)

@@ -26,7 +26,7 @@ type listener struct {
 func newListener(t *testing.T, about string) *listener {
 	s := fleettest.New(t)
 	now := func() time.Time { return s.Now }
-	pages := runtime.New(s.Fleet, slowness.New(s.Fleet, s.Events, now).Of, now)
+	pages := runtime.New(s.Fleet, slowness.New(s.Fleet, s.Events, now).Of, nil, now)
 	return &listener{s, events.NewWatcher(s.Events, s.Fleet), pages, about}
 }
 

@@ -158,6 +158,16 @@ func (k *Known) ServerCounters(server ServerKey) Tally {
 	return sum
 }
 
+// OpenTo is the number of connections that engines have with a server now.
+func (k *Known) OpenTo(server ServerKey) (open int) {
+	for _, engine := range k.countingPool(server.Pool) {
+		if engine.Works() {
+			open += int(engine.Sample.Server(server).GetOpenConnections())
+		}
+	}
+	return open
+}
+
 func serverCounts(now, then *dataplanev1.ServerCounters) []count {
 	counts := append([]count{
 		{name: "connections", now: now.GetConnectionsTotal(), then: then.GetConnectionsTotal()},

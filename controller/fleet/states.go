@@ -74,6 +74,9 @@ func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 	return health.OfPool(pool, len(engines) > 0, servers)
 }
 
+// EnginesWith returns the number of engines that serve a virtual service with a pool.
+func (k *Known) EnginesWith(pool *model.Pool) int { return len(k.poolEngines(pool)) }
+
 // poolEngines returns the uuids of the engines that serve a virtual service with this pool, sorted. If none serves
 // because routers send it no clients, they are the engines that are otherwise ready to serve.
 func (k *Known) poolEngines(pool *model.Pool) []string {

@@ -142,6 +142,12 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"capacity_estimation_ttfb_thresh", func(p *model.Pool) bool {
 		return p.CapacityEstimationTTFBMs > 0 && !fillsServers(p)
 	}, "is for LB_ALGORITHM_FEWEST_SERVERS: has no effect"},
+	{"autoscale_policy_ref", func(p *model.Pool) bool {
+		return p.AutoscalePolicyRef != "" && p.AutoscaleLaunchRef == ""
+	}, "needs autoscale_launch_config_ref with weir_webhook_ref: nobody is asked for servers"},
+	{"autoscale_launch_config_ref", func(p *model.Pool) bool {
+		return p.AutoscaleLaunchRef != "" && p.AutoscalePolicyRef == ""
+	}, "needs autoscale_policy_ref: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },
 		"needs enable_http2: has no effect"},
 	{"servers.resolve_server_by_dns", func(p *model.Pool) bool {

@@ -7,6 +7,7 @@ package runtime
 import (
 	"time"
 
+	"github.com/weir-lb/weir/controller/autoscale"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/schema"
@@ -17,14 +18,15 @@ const engineKind = "serviceengine"
 
 // Pages makes the pages from what the fleet knows when a page is read.
 type Pages struct {
-	fleet *fleet.Fleet
-	slow  slowness.Of
-	now   func() time.Time
+	fleet  *fleet.Fleet
+	slow   slowness.Of
+	scaled autoscale.Of
+	now    func() time.Time
 }
 
-// New returns the pages of a fleet.
-func New(fleet *fleet.Fleet, slow slowness.Of, now func() time.Time) *Pages {
-	return &Pages{fleet, slow, now}
+// New returns the pages of a fleet. scaled is nil where nobody scales pools.
+func New(fleet *fleet.Fleet, slow slowness.Of, scaled autoscale.Of, now func() time.Time) *Pages {
+	return &Pages{fleet, slow, scaled, now}
 }
 
 // operStates are Avi's names of the states.

@@ -42,7 +42,7 @@ func newBook(t *testing.T) *book {
 	}
 	quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return b.now }
 	b.fleet = fleet.New(func(uuid string) (string, bool) { return uuid, true }, events.New(quiet, clock), clock)
-	b.pages = New(b.fleet, noneSlow, clock)
+	b.pages = New(b.fleet, noneSlow, nil, clock)
 	return b
 }
 

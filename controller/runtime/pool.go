@@ -32,6 +32,12 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 		if pool.RequestQueueEnabled {
 			counted(page, known.QueueCounters(uuid))
 		}
+		if p.scaled == nil {
+			return
+		}
+		if status := p.scaled(uuid); status != nil {
+			page["autoscale"] = autoscalePage(status)
+		}
 	})
 	return page
 }

@@ -24,7 +24,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := fleettest.New(t)
-	return &stage{s, New(s.Fleet, noneSlow, func() time.Time { return s.Now })}
+	return &stage{s, New(s.Fleet, noneSlow, nil, func() time.Time { return s.Now })}
 }
 
 func noneSlow(string) []slowness.Server { return nil }

@@ -13,6 +13,7 @@ const (
 	Metrics  = 0 // their samples have the times of the multiples
 	Slowness = time.Second
 	Unusual  = 3 * time.Second
+	Scaling  = 4 * time.Second
 	Grading  = 7 * time.Second // each 15 s; the others each 5 s
 )
 

@@ -24,6 +24,7 @@ func TestNoTwoWorksAreDueWithinASecond(t *testing.T) {
 		due["metrics"] = append(due["metrics"], at+Metrics)
 		due["slowness"] = append(due["slowness"], at+Slowness)
 		due["unusual"] = append(due["unusual"], at+Unusual)
+		due["scaling"] = append(due["scaling"], at+Scaling)
 	}
 	for one, times := range due {
 		for other, others := range due {

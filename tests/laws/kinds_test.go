@@ -51,13 +51,16 @@ var mayNameKinds = map[string][]string{
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
 	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
 	// references in pages, and what an engine is for a virtual service
-	"controller/runtime": {"healthmonitor", "virtualservice", "pool", "serviceengine", "role"},
+	"controller/runtime": {"healthmonitor", "virtualservice", "pool", "serviceengine", "role", "serverautoscalepolicy"},
 	// the field of an event that says who may see it
 	"controller/events": {"tenant"},
 	// what alerts are about, and whom they are sent to
 	"controller/alert": {"alert", "alertconfig", "actiongroupconfig", "webhook", "alertemailconfig",
 		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant",
 		"virtualservice", "pool"},
+	// what is scaled, by what
+	"controller/autoscale": {"pool", "serverautoscalepolicy", "autoscalelaunchconfig", "webhook",
+		"alert", "alertconfig"},
 	// the administrator; of what there are reports
 	"controller": {"alert", "alertconfig", "analyticsprofile", "user", "virtualservice", "pool",
 		"serviceengine", "tenant"},

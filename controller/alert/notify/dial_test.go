@@ -18,7 +18,7 @@ func TestNothingIsSentToTheMachineOfTheControllerOrItsLink(t *testing.T) {
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	for _, host := range []string{"127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0",
 		"169.254.169.254", "2130706433", "0x7f.1", "[::]"} {
-		result := sender(false).Post(t.Context(), Webhook{URL: "http://" + host + ":" + port}, notice())
+		result := sender(false).Post(t.Context(), Webhook{URL: "http://" + host + ":" + port}, "1", notice())
 		if result.OK || asked > 0 {
 			t.Fatalf("%s: %+v", host, result)
 		}
@@ -69,6 +69,7 @@ func TestNothingIsSentToAddressesOfItsInterfaces(t *testing.T) {
 	}
 	for _, address := range own {
 		result := sender(false).Post(t.Context(), Webhook{URL: "http://" + netip.AddrPortFrom(address, 9).String()},
+			"1",
 			notice())
 		if result.OK || !strings.Contains(result.Answer, "--allow-local-receivers") {
 			t.Errorf("%s: %+v", address, result)

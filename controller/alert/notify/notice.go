@@ -1,5 +1,5 @@
 // Package notify sends alerts: by HTTP (webhook.go), mail (mail.go) and syslog (syslog.go). dial.go keeps it from
-// sending to services of the controller's own machine. Each call is one try; alert repeats it.
+// sending to services of the controller's own machine. Each call is one try; tries.go says when to repeat it.
 package notify
 
 import (

@@ -43,7 +43,7 @@ func TestWebhookIsSigned(t *testing.T) {
 	}))
 	defer server.Close()
 	const token = "0123456789abcdef"
-	result := sender(true).Post(t.Context(), Webhook{URL: server.URL + "/hook", Token: token}, notice())
+	result := sender(true).Post(t.Context(), Webhook{URL: server.URL + "/hook", Token: token}, "alert-1.1", notice())
 	if !result.OK || result.Answer != "202 Accepted: taken " {
 		t.Fatalf("got %+v", result)
 	}
@@ -75,11 +75,11 @@ func TestRedirectsAndOtherAnswersAreFailures(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	moved := sender(true).Post(t.Context(), Webhook{URL: server.URL + "/moved"}, notice())
+	moved := sender(true).Post(t.Context(), Webhook{URL: server.URL + "/moved"}, "1", notice())
 	if moved.OK || asked != 1 || !strings.Contains(moved.Answer, "redirects are not followed") {
 		t.Errorf("%d requests, %+v", asked, moved)
 	}
-	refused := sender(true).Post(t.Context(), Webhook{URL: server.URL}, notice())
+	refused := sender(true).Post(t.Context(), Webhook{URL: server.URL}, "1", notice())
 	if refused.OK || !strings.Contains(refused.Answer, "403 Forbidden: no") {
 		t.Errorf("got %+v", refused)
 	}
@@ -92,7 +92,7 @@ func TestErrorsOfWebhooksDoNotTellTheirURL(t *testing.T) {
 	defer hangsUp.Close()
 	for _, at := range []string{hangsUp.URL, "http://127.0.0.1:1", "http://none.invalid",
 		"http://bad host", "ftp://a"} {
-		result := sender(true).Post(t.Context(), Webhook{URL: at + "/hook?token=s3cret"}, notice())
+		result := sender(true).Post(t.Context(), Webhook{URL: at + "/hook?token=s3cret"}, "1", notice())
 		if result.OK || result.Answer == "" || strings.Contains(result.Answer, "s3cret") {
 			t.Errorf("%s: %+v", at, result)
 		}
@@ -111,7 +111,7 @@ func TestReceiverThatHangsEndsWithItsDeadline(t *testing.T) {
 			cancel() // as the deadline of the try does
 		}
 	}()
-	if result := sender(true).Post(ctx, Webhook{URL: "http://" + listener.Addr().String()}, notice()); result.OK {
+	if result := sender(true).Post(ctx, Webhook{URL: "http://" + listener.Addr().String()}, "1", notice()); result.OK {
 		t.Errorf("got %+v", result)
 	}
 }

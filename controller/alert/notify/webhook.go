@@ -36,18 +36,18 @@ func Signature(token, timestamp string, body []byte) string {
 	return "v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Post sends a notice to a webhook once. An answer other than 2xx is a failure, also a redirect: it could lead to where
-// the controller must not send.
-func (s *Sender) Post(ctx context.Context, to Webhook, notice *Notice) Result {
+// Post sends the JSON of what is said to a webhook once: a notice, or an order to scale a pool. id is of this delivery.
+// An answer other than 2xx is a failure, also a redirect: it could lead to where the controller must not send.
+func (s *Sender) Post(ctx context.Context, to Webhook, id string, said any) Result {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	began := s.Now()
-	answer, err := s.post(ctx, to, notice)
+	answer, err := s.post(ctx, to, id, said)
 	return s.result(began, answer, err)
 }
 
-func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer string, err error) {
-	body, err := json.Marshal(notice)
+func (s *Sender) post(ctx context.Context, to Webhook, id string, said any) (answer string, err error) {
+	body, err := json.Marshal(said)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +57,7 @@ func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer s
 	}
 	timestamp := strconv.FormatInt(s.Now().Unix(), 10)
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "User-Agent": "weir", "X-Weir-Delivery": notice.ID,
+		"Content-Type": "application/json", "User-Agent": "weir", "X-Weir-Delivery": id,
 		"X-Weir-Timestamp": timestamp, "X-Weir-Signature": Signature(to.Token, timestamp, body),
 	} {
 		request.Header.Set(name, value)
@@ -78,10 +78,10 @@ func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer s
 		return "", withoutURL(err)
 	}
 	defer got.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(got.Body, answerMost))
+	told, err := io.ReadAll(io.LimitReader(got.Body, answerMost))
 	answer = got.Status
-	if len(said) > 0 {
-		answer += ": " + string(said)
+	if len(told) > 0 {
+		answer += ": " + string(told)
 	}
 	switch {
 	case got.StatusCode >= 300 && got.StatusCode < 400:

@@ -39,7 +39,8 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Refuses("the controller runs no code of others: use a webhook", "action_script_config_ref"),
 			schema.Refuses("Weir sends no SNMP traps: use syslog or a webhook", "snmp_trap_profile_ref"),
-			schema.NoEffect("Weir does not scale pools", "autoscale_trigger_notification"),
+			schema.NoEffect("a serverautoscalepolicy names the rules that scale a pool",
+				"autoscale_trigger_notification"),
 		},
 		Unread: []schema.Rule{
 			schema.NoEffect("alerts are always listed: the list has their state", "external_only"),

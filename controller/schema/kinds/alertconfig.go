@@ -123,7 +123,7 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Refuses("records either fit the filter or do not", "alert_rule.conn_app_log_rule.filter_action"),
 			schema.Refuses("give sys_event_rule with event_details", "alert_rule.event_match_filter"),
-			schema.NoEffect("Weir does not scale pools", "autoscale_alert"),
+			schema.NoEffect("a serverautoscalepolicy names the rules that scale a pool", "autoscale_alert"),
 		},
 	})
 }
@@ -154,7 +154,10 @@ var (
 		"CONTROLLER_CONNECTIONS_SHORT", "ANOMALY", "ANOMALY_ENDED", "ALERT_NOT_DELIVERED", "LOG_RULES_BLIND",
 		"LOG_RULES_SEEING", "LOG_RULES_LATE",
 		"SSL_OCSP_FAILED", "SSL_OCSP_WORKS", "SSL_OCSP_NOT_GOOD", "CRL_FETCH_FAILED", "CRL_FETCH_WORKS",
-		"POOL_NAME_NOT_RESOLVED", "POOL_NAME_RESOLVED")
+		"POOL_NAME_NOT_RESOLVED", "POOL_NAME_RESOLVED",
+		"SERVER_AUTOSCALE_OUT_TRIGGERED", "SERVER_AUTOSCALE_OUT", "SERVER_AUTOSCALE_OUT_COMPLETE",
+		"SERVER_AUTOSCALE_OUT_FAILED", "SERVER_AUTOSCALE_IN_TRIGGERED", "SERVER_AUTOSCALE_IN",
+		"SERVER_AUTOSCALE_IN_COMPLETE", "SERVER_AUTOSCALE_IN_FAILED")
 )
 
 // eventAlert is a built-in rule for events.

@@ -47,6 +47,8 @@ type Pool struct {
 	FewestTasksDelayS uint32 `json:"fewest_tasks_feedback_delay" min:"1" max:"300" default:"10"`
 
 	PersistenceProfileRef string `json:"application_persistence_profile_ref" ref:"applicationpersistenceprofile"`
+	AutoscalePolicyRef    string `json:"autoscale_policy_ref" ref:"serverautoscalepolicy"`
+	AutoscaleLaunchRef    string `json:"autoscale_launch_config_ref" ref:"autoscalelaunchconfig"`
 
 	ConnectionRampMin        uint32        `json:"connection_ramp_duration" max:"300" default:"10"`
 	GracefulDisableMin       int32         `json:"graceful_disable_timeout" min:"-1" max:"7200" default:"1"`
@@ -97,8 +99,8 @@ func init() {
 					"encrypted would go to servers in plain text",
 				"use_service_ssl_mode"),
 			schema.NoEffect("a pool has only the servers in the field servers",
-				`autoscale_* external_autoscale_groups ipaddrgroup_ref
-				networks nsx_securitygroup resolve_pool_by_dns`),
+				"external_autoscale_groups ipaddrgroup_ref networks nsx_securitygroup resolve_pool_by_dns"),
+			schema.NoEffect("the webhook that makes a server chooses its network", "autoscale_networks"),
 			schema.NoEffect("engines count each server exactly",
 				"max_conn_rate_per_server.explicit_tracking max_conn_rate_per_server.fine_grain"),
 			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),

@@ -1,0 +1,422 @@
+package autoscale
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+const (
+	// patienceLeast is how long a pool at least has to show an order that the webhook has taken, and how long an order
+	// that failed rests.
+	patienceLeast = time.Minute
+	// settleTime is how long engines need at most to hear of a disabled server, and to tell what it still has.
+	settleTime = 15 * time.Second
+	// freshMost is how old an event or a record may be that scales a pool.
+	freshMost = time.Minute
+)
+
+// sight is what the controller sees of a pool.
+type sight struct {
+	servers []server
+	engines int // that serve with the pool
+	// limit is how many connections a server takes from one engine; 0: it has no limit.
+	limit int
+	// grace is how long a disabled server may finish what it has; below 0: as long as it takes.
+	grace time.Duration
+	// bound: until then, clients that are bound to a disabled server still get it.
+	bound    bool
+	out, in  []alarm            // alerts of the rules that the policy names
+	outcomes map[string]outcome // what the webhook said, by id of the order
+}
+
+// server is a server of the pool.
+type server struct {
+	id      string
+	enabled bool
+	up      bool
+	open    int  // connections from engines
+	fixed   bool // it has an address of its own in the pool, so it can be disabled
+}
+
+// alarm is an alert that fires.
+type alarm struct {
+	name, reason string
+	at           time.Time // when it last happened
+	lasts        bool      // it fires for as long as its cause lasts; otherwise it is about one moment
+}
+
+// outcome is how asking a webhook ended.
+type outcome struct {
+	taken  bool
+	tries  int
+	answer string
+}
+
+// decision is what becomes of a pool.
+type decision struct {
+	State
+	enable, disable []string // ids of servers
+	told            []telling
+	reason          string // why the pool scales, or why not
+}
+
+// telling is an event.
+type telling struct{ id, message string }
+
+func (d *decision) tell(id, format string, args ...any) {
+	d.told = append(d.told, telling{id, fmt.Sprintf(format, args...)})
+}
+
+// decide follows the orders of a pool, and decides whether the pool scales.
+func decide(state State, by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) decision {
+	d := decision{State: state}
+	d.followOut(by, seen, now)
+	d.followIn(by, seen, now)
+	d.choose(by, seen, now)
+	return d
+}
+
+// followOut goes on with an order for more servers.
+func (d *decision) followOut(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) {
+	order := d.Out
+	if order == nil {
+		return
+	}
+	if d.Out = order.heed(seen, now); d.Out.Phase != order.Phase {
+		if d.Out.Phase == Waiting {
+			d.tell("SERVER_AUTOSCALE_OUT", "the webhook takes the order for %s: %s", count(order.Count), d.Out.Result)
+		} else {
+			d.tell("SERVER_AUTOSCALE_OUT_FAILED", "the webhook does not take the order for %s in %d tries: %s",
+				count(order.Count), d.Out.Tries, d.Out.Result)
+		}
+	}
+	if d.Out.Phase != Waiting {
+		return
+	}
+	come, patience := 0, patienceOf(by.OutCooldownS)
+	for _, one := range seen.servers {
+		if one.enabled && !slices.Contains(order.Servers, one.id) {
+			come++
+		}
+	}
+	switch {
+	case come >= order.Count:
+		d.Out = d.Out.enter(Done, "", now)
+		d.tell("SERVER_AUTOSCALE_OUT_COMPLETE", "the pool has %s more", count(come))
+	case now.Sub(d.Out.Since) >= patience:
+		d.Out = d.Out.enter(Failed, fmt.Sprintf("%d came within %v", come, patience), now)
+		d.tell("SERVER_AUTOSCALE_OUT_FAILED", "the webhook was asked for %s, and %s", count(order.Count), d.Out.Result)
+	}
+}
+
+// followIn goes on with an order for fewer servers.
+func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) {
+	order := d.In
+	if order == nil || order.Phase == Done || order.Phase == CalledOff {
+		return
+	}
+	if d.In = order.heed(seen, now); d.In.Phase != order.Phase {
+		if d.In.Phase == Waiting {
+			d.tell("SERVER_AUTOSCALE_IN", "the webhook takes the order to remove %s: %s", list(order.Servers),
+				d.In.Result)
+		} else {
+			d.tell("SERVER_AUTOSCALE_IN_FAILED", "the webhook does not take the order to remove %s in %d tries: %s. "+
+				"It is asked again", list(order.Servers), d.In.Tries, d.In.Result)
+		}
+	}
+	if d.In.Phase == Asking || d.leftAlone(seen, now) {
+		return
+	}
+	patience := patienceOf(by.InCooldownS)
+	switch {
+	case d.In.Phase == Draining && seen.drained(d.In, now):
+		d.In = d.In.enter(Asking, "", now)
+	case d.In.Phase == Waiting && now.Sub(d.In.Since) >= patience:
+		d.In = d.In.enter(Failed, fmt.Sprintf("the pool still has %s after %v", list(d.In.Servers), patience), now)
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "%s. The webhook is asked again", d.In.Result)
+	case d.In.Phase == Failed && now.Sub(d.In.Since) >= patience:
+		again := *d.In
+		again.ID, again.Phase, again.Since, again.Tries = orderID(d.UUID, "in", now), Asking, now, 0
+		d.In = &again
+	}
+}
+
+// leftAlone drops the servers from an order that are gone, or that somebody has enabled again. It tells whether none is
+// left.
+func (d *decision) leftAlone(seen sight, now time.Time) bool {
+	var left []string
+	var enabled []string
+	for _, id := range d.In.Servers {
+		switch i := slices.IndexFunc(seen.servers, func(s server) bool { return s.id == id }); {
+		case i < 0:
+		case seen.servers[i].enabled:
+			enabled = append(enabled, id)
+		default:
+			left = append(left, id)
+		}
+	}
+	if len(left) == len(d.In.Servers) {
+		return false
+	}
+	had, next := d.In.Servers, *d.In
+	next.Servers = left
+	d.In = &next
+	switch {
+	case len(left) > 0:
+		return false
+	case len(enabled) < len(had):
+		d.In = d.In.enter(Done, "", now)
+		d.tell("SERVER_AUTOSCALE_IN_COMPLETE", "the pool has %s fewer", count(d.In.Count-len(enabled)))
+	default:
+		d.In = d.In.enter(CalledOff, "", now)
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off: somebody has enabled %s again", list(had))
+	}
+	return true
+}
+
+// heed returns the order after what the webhook said.
+func (o *Order) heed(seen sight, now time.Time) *Order {
+	said, ended := seen.outcomes[o.ID]
+	if o.Phase != Asking || !ended {
+		return o
+	}
+	phase := Failed
+	if said.taken {
+		phase = Waiting
+	}
+	next := o.enter(phase, said.answer, now)
+	next.Tries = said.tries
+	return next
+}
+
+// drained tells whether the servers of an order have finished what they had, or their time is over.
+func (s sight) drained(order *Order, now time.Time) bool {
+	waited := now.Sub(order.Since)
+	switch {
+	case s.grace >= 0 && waited >= s.grace+settleTime:
+		return true
+	case s.grace >= 0 && s.bound, waited < settleTime:
+		return false
+	case s.engines == 0: // nobody knows what they have
+		return false
+	}
+	return !slices.ContainsFunc(s.servers, func(one server) bool {
+		return slices.Contains(order.Servers, one.id) && one.open > 0
+	})
+}
+
+// choose decides whether the pool scales now.
+func (d *decision) choose(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) {
+	wish := d.wishOf(by, seen, now)
+	d.reason = wish.why
+	switch {
+	case wish.more > 0:
+		d.grow(by, seen, wish, now)
+	case wish.fewer > 0:
+		d.shrink(by, seen, wish, now)
+	}
+}
+
+// wish is how many servers more or fewer a pool should have.
+type wish struct {
+	more, fewer int
+	why         string
+}
+
+func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, now time.Time) {
+	if d.In != nil && d.In.Phase == Draining {
+		d.enable = d.In.Servers
+		d.In = d.In.enter(CalledOff, wish.why, now)
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off, enables %s again: %s", list(d.enable), wish.why)
+		return
+	}
+	room, ready := by.Most()-seen.size(), d.Out.rest(by.OutCooldownS)
+	switch {
+	case d.Out.isUnderWay():
+		d.reason = fmt.Sprintf("%s. The webhook is asked for %s already", wish.why, count(d.Out.Count))
+		return
+	case now.Before(ready):
+		d.reason = fmt.Sprintf("%s. scaleout_cooldown lasts until %s", wish.why, clock(ready))
+		return
+	case d.Out != nil && d.Out.Phase == Failed && now.Sub(d.Out.Since) < patienceLeast:
+		d.reason = fmt.Sprintf("%s. The last order has failed, and the next one comes in a minute", wish.why)
+		return
+	case room <= 0:
+		d.reason = fmt.Sprintf("%s. The pool has %s already, and max_size is %d", wish.why,
+			count(seen.size()), by.Most())
+		return
+	}
+	order := &Order{ID: orderID(d.UUID, "out", now), Phase: Asking, Why: wish.why, Begun: now, Since: now,
+		Count: min(wish.more, int(by.OutStep), room)}
+	for _, one := range seen.servers {
+		order.Servers = append(order.Servers, one.id)
+	}
+	d.Out = order
+	d.tell("SERVER_AUTOSCALE_OUT_TRIGGERED", "the webhook is asked for %s more: %s", count(order.Count), wish.why)
+}
+
+func (d *decision) shrink(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, now time.Time) {
+	least := max(1, int(by.MinSize))
+	ready := d.In.rest(by.InCooldownS)
+	if later := d.Out.rest(by.InCooldownS); later.After(ready) {
+		ready = later
+	}
+	switch {
+	case d.Out.isUnderWay():
+		d.reason = fmt.Sprintf("%s. The pool still waits for %s", wish.why, count(d.Out.Count))
+		return
+	case d.In.isUnderWay(), d.In != nil && d.In.Phase == Failed:
+		d.reason = fmt.Sprintf("%s. An order to remove %s is under way", wish.why, list(d.In.Servers))
+		return
+	case now.Before(ready):
+		d.reason = fmt.Sprintf("%s. scalein_cooldown lasts until %s", wish.why, clock(ready))
+		return
+	case seen.up() <= least:
+		d.reason = fmt.Sprintf("%s. %d of its servers are up, and at least %d stay", wish.why, seen.up(), least)
+		return
+	}
+	leaving := seen.idlest(min(wish.fewer, int(by.InStep), seen.up()-least))
+	if len(leaving) == 0 {
+		d.reason = wish.why + ". No server has an address of its own in the pool: those of names are not disabled"
+		return
+	}
+	d.disable = leaving
+	d.In = &Order{ID: orderID(d.UUID, "in", now), Phase: Draining, Why: wish.why, Begun: now, Since: now,
+		Count: len(leaving), Servers: leaving}
+	d.tell("SERVER_AUTOSCALE_IN_TRIGGERED", "disables %s, to be removed: %s", list(leaving), wish.why)
+}
+
+// wishOf says what the policy asks for, before its limits.
+func (d *decision) wishOf(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) wish {
+	if by.Intelligent {
+		return wishByLoad(by, seen)
+	}
+	if one, fires := firing(seen.out, d.Out.rest(by.OutCooldownS), now); fires {
+		return wish{more: int(by.OutStep), why: fmt.Sprintf("alert %s fires: %s", one.name, one.reason)}
+	}
+	if one, fires := firing(seen.in, d.In.rest(by.InCooldownS), now); fires {
+		return wish{fewer: int(by.InStep), why: fmt.Sprintf("alert %s fires: %s", one.name, one.reason)}
+	}
+	return wish{why: "no alert of its rules fires"}
+}
+
+// firing finds an alert that scales a pool. One about a moment counts if that is not long ago, and after the cooldown.
+func firing(all []alarm, ready, now time.Time) (alarm, bool) {
+	i := slices.IndexFunc(all, func(one alarm) bool {
+		return one.lasts || one.at.After(ready) && now.Sub(one.at) <= freshMost
+	})
+	if i < 0 {
+		return alarm{}, false
+	}
+	return all[i], true
+}
+
+// load is what a pool has to do, and what its servers that are up can take.
+type load struct{ open, capacity int }
+
+// loadOf returns false if there is nothing to compare: no limit of connections, or no server that is up.
+func (s sight) load() (of load, known bool) {
+	each := s.limit * s.engines
+	for _, one := range s.servers {
+		if of.open += one.open; one.enabled && one.up {
+			of.capacity += each
+		}
+	}
+	return of, of.capacity > 0
+}
+
+// margin is what the servers can take beyond their load, in percent of the load.
+func (l load) margin() int { return 100 * (l.capacity - l.open) / max(1, l.open) }
+
+// wishByLoad compares the load of a pool with the margins of the policy.
+func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
+	of, known := seen.load()
+	switch {
+	case seen.limit == 0:
+		return wish{why: "intelligent_autoscale needs max_concurrent_connections_per_server of the pool: without it, " +
+			"nobody knows what its servers can take"}
+	case !known:
+		return wish{why: "no server is up, or no engine serves with the pool: its load is not known"}
+	}
+	each, out, in := seen.limit*seen.engines, int(by.OutMarginPercent), int(by.InMarginPercent)
+	why := fmt.Sprintf("its servers have %d connections and take %d, which is %d %% more", of.open, of.capacity,
+		of.margin())
+	// enough is the number of servers with a margin.
+	enough := func(percent int) int { return (of.open*(100+percent) + 100*each - 1) / (100 * each) }
+	if of.margin() < out {
+		return wish{more: max(1, enough(out)-seen.up()),
+			why: fmt.Sprintf("%s, and intelligent_scaleout_margin is %d %%", why, out)}
+	}
+	// What stays keeps the larger margin: otherwise the pool would grow again soon.
+	if spare := seen.up() - max(1, enough(max(in, out))); of.margin() > in && spare > 0 {
+		return wish{fewer: spare, why: fmt.Sprintf("%s, and intelligent_scalein_margin is %d %%", why, in)}
+	}
+	return wish{why: why}
+}
+
+// size is the number of servers that are enabled.
+func (s sight) size() (size int) {
+	for _, one := range s.servers {
+		if one.enabled {
+			size++
+		}
+	}
+	return size
+}
+
+// up is the number of servers that are enabled and up.
+func (s sight) up() (up int) {
+	for _, one := range s.servers {
+		if one.enabled && one.up {
+			up++
+		}
+	}
+	return up
+}
+
+// idlest chooses servers to leave: of those that are up, the ones with the fewest connections, and of equal ones the
+// last in the pool.
+func (s sight) idlest(most int) (ids []string) {
+	var candidates []server
+	for _, one := range slices.Backward(s.servers) {
+		if one.enabled && one.up && one.fixed {
+			candidates = append(candidates, one)
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b server) int { return cmp.Compare(a.open, b.open) })
+	for _, one := range candidates[:min(most, len(candidates))] {
+		ids = append(ids, one.id)
+	}
+	return ids
+}
+
+func patienceOf(cooldownS uint32) time.Duration {
+	return max(patienceLeast, time.Duration(cooldownS)*time.Second)
+}
+
+func orderID(pool, direction string, now time.Time) string {
+	return fmt.Sprintf("%s.%s.%d", pool, direction, now.UnixMilli())
+}
+
+func count(servers int) string {
+	if servers == 1 {
+		return "1 server"
+	}
+	return fmt.Sprintf("%d servers", servers)
+}
+
+// list names servers, a few of many.
+func list(ids []string) string {
+	const named = 5
+	if len(ids) > named {
+		return fmt.Sprintf("%s and %d more", strings.Join(ids[:named], ", "), len(ids)-named)
+	}
+	return strings.Join(ids, ", ")
+}
+
+func clock(at time.Time) string { return at.UTC().Format("15:04:05") }

@@ -1,0 +1,328 @@
+package autoscale
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// yard is a pool that a story is about. Its lines change it:
+//
+//	open 10 20          connections of its servers, in order
+//	down a / up a       a server
+//	alert out lasts     an alert fires, for as long as its cause lasts, or "once"
+//	calm                no alert fires
+//	taken / refused     the webhook says about the order that it is asked for
+//	come d              a server is added; gone a: one is removed
+//	enable a            somebody enables a server
+//	wait 5m             time passes
+//	look: EVENT text    the controller looks, and tells these events
+//	rest: reason        it looks, tells nothing, and says why
+type yard struct {
+	*testing.T
+	state State
+	seen  sight
+	now   time.Time
+}
+
+var stories = []struct{ name, policy, story string }{
+	{"grows by its load up to its largest size",
+		`"intelligent_autoscale":true,"max_size":4,"max_scaleout_adjustment_step":2`, `
+		open 60 60 60
+		rest: its servers have 180 connections and take 300, which is 66 % more
+		open 90 90 90
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 270 connections and take 300, which is 11 % more, and intelligent_scaleout_margin is 20 %
+		rest: 20 %. The webhook is asked for 1 server already
+		taken
+		look: OUT the webhook takes the order for 1 server: 202
+		come d
+		look: OUT_COMPLETE the pool has 1 server more
+		open 130 130 130 10
+		rest: scaleout_cooldown lasts until 12:05:00
+		wait 5m
+		rest: The pool has 4 servers already, and max_size is 4`},
+	{"asks for as many as its load needs, a step at most",
+		`"intelligent_autoscale":true,"max_scaleout_adjustment_step":5`, `
+		open 200 200 200
+		look: OUT_TRIGGERED the webhook is asked for 5 servers more: its servers have 600 connections and take 300, which is -50 % more, and intelligent_scaleout_margin is 20 %`},
+	{"shrinks by its load, and keeps a margin", `"intelligent_autoscale":true,"min_size":1`, `
+		open 70 60 40
+		rest: which is 76 % more
+		open 70 30 20
+		look: IN_TRIGGERED disables c, to be removed: its servers have 120 connections and take 300, which is 150 % more, and intelligent_scalein_margin is 40 %
+		wait 10s
+		rest: take 200
+		open 80 30 0
+		rest: take 200
+		wait 5s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202
+		gone c
+		look: IN_COMPLETE the pool has 1 server fewer
+		open 0 0
+		rest: scalein_cooldown lasts until 12:05:00
+		wait 5m
+		look: IN_TRIGGERED disables b, to be removed: its servers have 0 connections and take 200, which is 20000 % more, and intelligent_scalein_margin is 40 %`},
+	{"keeps its smallest size, and one server in any case",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"min_size":3`, `
+		alert in lasts
+		rest: alert in-1 fires: few requests. 3 of its servers are up, and at least 3 stay`},
+	{"does not shrink because its servers are down", `"intelligent_autoscale":true,"min_size":1`, `
+		down a
+		down b
+		open 0 0 0
+		rest: take 100
+		down c
+		rest: no server is up`},
+	{"has its servers finish what they have, until their time is over",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		open 9 9 9
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 60s
+		rest: An order to remove c is under way
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
+	{"waits for bound clients until the time of a disabled server is over",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		bound
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 60s
+		refused
+		rest: under way
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
+	{"calls a removal off when load rises", `"intelligent_autoscale":true`, `
+		open 5 5 5
+		look: IN_TRIGGERED disables c, to be removed: its servers have 15 connections and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %
+		open 90 90 0
+		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %
+		rest: which is 66 % more
+		wait 5m
+		open 99 99 99
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 297 connections and take 300, which is 1 % more, and intelligent_scaleout_margin is 20 %`},
+	{"calls a removal off when somebody enables the server", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		enable c
+		calm
+		look: IN_FAILED called off: somebody has enabled c again`},
+	{"tells when no server comes, and asks again", `"scaleout_alertconfig_refs":["/api/alertconfig/out"]`, `
+		alert out lasts
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests
+		taken
+		look: OUT the webhook takes the order for 1 server: 202
+		wait 299s
+		rest: The webhook is asked for 1 server already
+		wait 1s
+		look: OUT_FAILED the webhook was asked for 1 server, and 0 came within 5m0s
+		wait 1m
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests`},
+	{"tells when the webhook refuses, and asks again after the cooldown",
+		`"scaleout_alertconfig_refs":["/api/alertconfig/out"],"scaleout_cooldown":60`, `
+		alert out lasts
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests
+		refused
+		look: OUT_FAILED the webhook does not take the order for 1 server in 5 tries: 503
+		rest: scaleout_cooldown lasts until 12:01:00
+		wait 1m
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests`},
+	{"asks again for a removal that the webhook refused",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"scalein_cooldown":60`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 75s
+		look:
+		refused
+		look: IN_FAILED the webhook does not take the order to remove c in 5 tries: 503. It is asked again
+		rest: An order to remove c is under way
+		wait 60s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202
+		wait 60s
+		look: IN_FAILED the pool still has c after 1m0s. The webhook is asked again
+		calm
+		gone c
+		look: IN_COMPLETE the pool has 1 server fewer`},
+	{"counts an event once", `"scaleout_alertconfig_refs":["/api/alertconfig/out"],"scaleout_cooldown":60`, `
+		alert out once
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests
+		taken
+		look: OUT the webhook takes the order for 1 server: 202
+		come d
+		look: OUT_COMPLETE the pool has 1 server more
+		wait 2m
+		rest: no alert of its rules fires
+		alert out once
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests`},
+	{"grows when alerts say both", `"scaleout_alertconfig_refs":["/api/alertconfig/out"],
+		"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		alert out lasts
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests`},
+	{"does not shrink while it waits for servers, and soon after",
+		`"scaleout_alertconfig_refs":["/api/alertconfig/out"],
+		"scalein_alertconfig_refs":["/api/alertconfig/in"],"scalein_cooldown":60`, `
+		alert out lasts
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests
+		calm
+		alert in lasts
+		rest: The pool still waits for 1 server
+		taken
+		look: OUT the webhook takes the order for 1 server: 202
+		come d
+		look: OUT_COMPLETE the pool has 1 server more
+		rest: scalein_cooldown lasts until 12:01:00
+		wait 60s
+		look: IN_TRIGGERED disables d, to be removed: alert in-1 fires: few requests`},
+	{"has no load without a limit of connections", `"intelligent_autoscale":true`, `
+		unlimited
+		rest: intelligent_autoscale needs max_concurrent_connections_per_server of the pool`},
+	{"removes no server that follows from a name", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		named
+		rest: those of names are not disabled`},
+}
+
+func TestPoolScales(t *testing.T) {
+	for _, each := range stories {
+		t.Run(each.name, func(t *testing.T) {
+			policy := policyOf(t, each.policy)
+			y := &yard{T: t, state: State{UUID: "pool-1"}, now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
+				seen: sight{engines: 2, limit: 50, grace: time.Minute, outcomes: map[string]outcome{}}}
+			for _, id := range []string{"a", "b", "c"} {
+				y.seen.servers = append(y.seen.servers, server{id: id, enabled: true, up: true, fixed: true})
+			}
+			for line := range strings.Lines(each.story) {
+				if line = strings.TrimSpace(line); line != "" {
+					y.do(policy, line)
+				}
+			}
+		})
+	}
+}
+
+func policyOf(t *testing.T, fields string) *kinds.ServerAutoScalePolicy {
+	t.Helper()
+	kind, _ := schema.Lookup(policyKind)
+	object, err := kind.Decode([]byte(`{"name":"p",` + fields + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind.Fill(object)
+	if problem := kind.Check(object); problem != nil {
+		t.Fatal(problem)
+	}
+	policy, err := schema.Into[kinds.ServerAutoScalePolicy](object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+func (y *yard) do(policy *kinds.ServerAutoScalePolicy, line string) {
+	y.Helper()
+	verb, rest, _ := strings.Cut(line, " ")
+	switch words := strings.Fields(rest); verb {
+	case "open":
+		for i, word := range words {
+			y.seen.servers[i].open, _ = strconv.Atoi(word)
+		}
+	case "up", "down":
+		y.server(rest).up = verb == "up"
+	case "enable":
+		y.server(rest).enabled = true
+	case "alert":
+		if words[0] == "out" {
+			y.seen.out = []alarm{{"out-1", "many requests", y.now, words[1] == "lasts"}}
+		} else {
+			y.seen.in = []alarm{{"in-1", "few requests", y.now, words[1] == "lasts"}}
+		}
+	case "calm":
+		y.seen.out, y.seen.in = nil, nil
+	case "taken", "refused":
+		for _, order := range []*Order{y.state.Out, y.state.In} {
+			if order != nil && order.Phase == Asking {
+				said := outcome{true, 1, "202"}
+				if verb == "refused" {
+					said = outcome{false, 5, "503"}
+				}
+				y.seen.outcomes[order.ID] = said
+			}
+		}
+	case "come":
+		y.seen.servers = append(y.seen.servers, server{id: rest, enabled: true, up: true, fixed: true})
+	case "gone":
+		y.seen.servers = slices.DeleteFunc(y.seen.servers, func(s server) bool { return s.id == rest })
+	case "wait":
+		length, err := time.ParseDuration(rest)
+		if err != nil {
+			y.Fatal(err)
+		}
+		y.now = y.now.Add(length)
+	case "unlimited":
+		y.seen.limit = 0
+	case "bound":
+		y.seen.bound = true
+	case "named":
+		for i := range y.seen.servers {
+			y.seen.servers[i].fixed = false
+		}
+	case "look:", "rest:":
+		y.look(policy, verb, rest)
+	default:
+		y.Fatalf("no story has %q", line)
+	}
+}
+
+func (y *yard) server(id string) *server {
+	return &y.seen.servers[slices.IndexFunc(y.seen.servers, func(s server) bool { return s.id == id })]
+}
+
+func (y *yard) look(policy *kinds.ServerAutoScalePolicy, verb, want string) {
+	y.Helper()
+	before, outcomes := y.state, maps.Clone(y.seen.outcomes)
+	d := decide(y.state, policy, y.seen, y.now)
+	for _, id := range d.enable {
+		y.server(id).enabled = true
+	}
+	for _, id := range d.disable {
+		y.server(id).enabled = false
+	}
+	var told []string
+	for _, each := range d.told {
+		told = append(told, strings.TrimPrefix(each.id, "SERVER_AUTOSCALE_")+" "+each.message)
+	}
+	got := strings.Join(told, " | ")
+	if verb == "rest:" && (got != "" || !strings.Contains(d.reason, want)) || verb == "look:" && got != want {
+		y.Errorf("%s %s\ntold   %s\nreason %s\nstate  %s %s", verb, want, got, d.reason, show(d.Out), show(d.In))
+	}
+	if len(d.told) > 0 && d.State.equal(before) {
+		y.Errorf("%q is told and not stored", got)
+	}
+	if !maps.Equal(outcomes, y.seen.outcomes) {
+		y.Error("the decision changes what it sees")
+	}
+	y.state = d.State
+}
+
+func show(order *Order) string {
+	if order == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%+v", *order)
+}

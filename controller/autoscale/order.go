@@ -1,0 +1,123 @@
+package autoscale
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-lb/weir/controller/alert/notify"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// request is what a webhook is asked. Its JSON is the body; docs/autoscale.md describes it.
+type request struct {
+	ID      string    `json:"id"`     // of the order: a repetition has the same
+	Action  string    `json:"action"` // SCALEOUT or SCALEIN
+	Reason  string    `json:"reason"`
+	Count   int       `json:"count"`             // how many servers are to be made, or removed
+	Servers []machine `json:"servers,omitempty"` // that are to be removed; they are disabled
+	Pool    named     `json:"pool"`
+	Tenant  string    `json:"tenant"` // uuid, of the pool
+	Policy  named     `json:"policy"`
+	Launch  launch    `json:"launch_config"`
+	Size    int       `json:"size"` // number of servers that are enabled
+	Least   int       `json:"min_size"`
+	Most    int       `json:"max_size"`
+	At      time.Time `json:"at"` // when it was decided
+}
+
+type named struct {
+	UUID string `json:"uuid"`
+	Name string `json:"name"`
+}
+
+type launch struct {
+	UUID    string `json:"uuid"`
+	Name    string `json:"name"`
+	ImageID string `json:"image_id,omitempty"`
+}
+
+// machine is a server that is to be removed.
+type machine struct {
+	ID           string `json:"id"`
+	Address      string `json:"ip"`
+	Port         uint32 `json:"port"`
+	Hostname     string `json:"hostname"`
+	ExternalUUID string `json:"external_uuid,omitempty"`
+}
+
+// requestOf is what an order asks for.
+func requestOf(order *Order, pool *scaled, seen sight, action string) *request {
+	r := &request{ID: order.ID, Action: action, Reason: order.Why, Count: order.Count,
+		Pool: named{pool.UUID, pool.Name}, Tenant: pool.tenant, Policy: named{pool.policy.UUID, pool.policy.Name},
+		Launch: launch{pool.launch.UUID, pool.launch.Name, pool.launch.ImageID},
+		Size:   seen.size(), Least: int(pool.policy.MinSize), Most: pool.policy.Most(), At: order.Begun.UTC()}
+	if action == scaleOut {
+		return r
+	}
+	for i := range pool.Servers {
+		if one := &pool.Servers[i]; slices.Contains(order.Servers, one.ID(pool.DefaultServerPort)) {
+			r.Servers = append(r.Servers, machineOf(one, pool.DefaultServerPort))
+		}
+	}
+	r.Count = len(r.Servers)
+	return r
+}
+
+func machineOf(one *kinds.Server, defaultPort uint32) machine {
+	return machine{one.ID(defaultPort), one.IP.Addr, one.PortOr(defaultPort), one.Hostname, one.ExternalUUID}
+}
+
+const (
+	scaleOut = "SCALEOUT"
+	scaleIn  = "SCALEIN"
+)
+
+// asking is an order that a webhook is asked for. The outcome is nil until that has ended.
+type asking struct{ outcome atomic.Pointer[outcome] }
+
+// askFor has the webhook asked for the orders of a pool that it is to be asked for, once each.
+func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, out, in *Order) {
+	for _, each := range []struct {
+		order  *Order
+		action string
+	}{{out, scaleOut}, {in, scaleIn}} {
+		order := each.order
+		if order == nil || order.Phase != Asking || pool.webhook == "" {
+			continue
+		}
+		if _, begun := w.asking[order.ID]; begun {
+			continue
+		}
+		one, said := &asking{}, requestOf(order, pool, seen, each.action)
+		w.asking[order.ID] = one
+		w.busy.Go(func() { w.ask(ctx, one, pool.webhook, said) })
+	}
+}
+
+// ask asks until the webhook takes the order, five times at most.
+func (w *Watch) ask(ctx context.Context, one *asking, webhook string, said *request) {
+	for try := 1; ; try++ {
+		result := w.config.Post(ctx, webhook, said.ID, said)
+		if ctx.Err() != nil {
+			return // the next leader asks
+		}
+		if result.OK || try == notify.TriesMost {
+			one.outcome.Store(&outcome{result.OK, try, result.Answer})
+			return
+		}
+		w.config.Pause(ctx, try)
+	}
+}
+
+// outcomes are those of the orders that webhooks were asked for.
+func (w *Watch) outcomes() map[string]outcome {
+	ended := map[string]outcome{}
+	for id, one := range w.asking {
+		if said := one.outcome.Load(); said != nil {
+			ended[id] = *said
+		}
+	}
+	return ended
+}

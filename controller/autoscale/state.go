@@ -1,0 +1,84 @@
+package autoscale
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// Kind is the kind of the records with the state of a pool, whose uuid they have. The API does not show this kind.
+const Kind = "poolautoscale"
+
+// PoolKind is the kind of the objects that are scaled.
+const PoolKind = "pool"
+
+// State is what is known of the scaling of a pool. It is stored, so that the next leader asks for nothing twice.
+type State struct {
+	UUID string `json:"uuid"` // of the pool
+	Out  *Order `json:"out"`  // the last one for more servers; nil: there was none
+	In   *Order `json:"in"`   // the last one for fewer servers
+}
+
+// Order is a decision to scale a pool, and how far it is.
+type Order struct {
+	ID    string `json:"id"`
+	Phase Phase  `json:"phase"`
+	Why   string `json:"why"`
+	Count int    `json:"count"` // how many servers are to come or to leave
+	// Servers are ids: of the servers that leave, or of those that the pool had before others are to come.
+	Servers []string  `json:"servers"`
+	Begun   time.Time `json:"begun"`
+	Since   time.Time `json:"since"`  // when the phase began
+	Tries   int       `json:"tries"`  // of asking the webhook
+	Result  string    `json:"result"` // what the webhook said, or why it failed
+}
+
+// Phase is how far an order is.
+type Phase string
+
+const (
+	Draining  Phase = "DRAINING"   // its servers are disabled, and end what they have
+	Asking    Phase = "ASKING"     // the webhook is asked
+	Waiting   Phase = "WAITING"    // the webhook has taken the order, and the pool does not show it yet
+	Done      Phase = "DONE"       // the pool has the servers, or has them no more
+	Failed    Phase = "FAILED"     // the webhook did not take the order, or the pool does not show it in time
+	CalledOff Phase = "CALLED_OFF" // its servers are enabled again
+)
+
+// isUnderWay tells whether the pool waits for the order; nil: there is none.
+func (o *Order) isUnderWay() bool {
+	return o != nil && (o.Phase == Draining || o.Phase == Asking || o.Phase == Waiting)
+}
+
+// enter returns the order in another phase.
+func (o *Order) enter(phase Phase, result string, now time.Time) *Order {
+	next := *o
+	next.Phase, next.Since, next.Result = phase, now, result
+	return &next
+}
+
+// rest is how long after an order there is no other one.
+func (o *Order) rest(cooldownS uint32) time.Time {
+	if o == nil {
+		return time.Time{}
+	}
+	return o.Begun.Add(time.Duration(cooldownS) * time.Second)
+}
+
+func (s State) equal(other State) bool { return s.Out.equal(other.Out) && s.In.equal(other.In) }
+
+func (o *Order) equal(other *Order) bool {
+	return o == other || o != nil && other != nil && o.ID == other.ID && o.Phase == other.Phase &&
+		o.Result == other.Result && slices.Equal(o.Servers, other.Servers)
+}
+
+// stateOf is what is stored of a pool. A record of another version counts as none.
+func stateOf(view *store.View, pool string) (state State, stored bool) {
+	record, stored := view.Get(Kind, pool)
+	if read, err := store.Read[State](record); err == nil && read != nil {
+		state = *read
+	}
+	state.UUID = pool
+	return state, stored
+}
