@@ -39,6 +39,7 @@ func purge(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.tellRevision()
 	return c.reply(http.StatusOK, schema.Object{"uuid": c.path[2], "all": all})
 }
 

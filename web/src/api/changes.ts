@@ -89,6 +89,12 @@ export function readObject(kind: string, uuid: string, tenant: string): Promise<
   return send<JsonObject>({ method: 'GET', path: `/api/${kind}/${uuid}?include_name`, tenant }).then(({ value }) => value)
 }
 
+/** Has the controller do something with an object that changes no field of it, and cannot be undone. text says what was done, by the answer. */
+export async function order(kind: string, uuid: string, action: string, body: unknown, tenant: string, text: (answer: JsonObject) => string): Promise<void> {
+  const { value, revision } = await send<JsonObject>({ method: 'POST', path: `/api/${kind}/${uuid}/${action}`, body, tenant })
+  done({ text: text(value), revision, kind, uuid, warnings: [], why: '', undo: undefined })
+}
+
 /** Creates an object. With a slug, it gets that uuid. */
 export async function createObject(kind: string, object: JsonObject, tenant: string, text: string, slug?: string): Promise<JsonObject> {
   const write: Write = { method: 'POST', path: `/api/${kind}`, body: object, tenant }

@@ -109,6 +109,7 @@ export interface Service extends Named {
   services?: { port: number; port_range_end?: number; enable_ssl?: boolean; enable_http2?: boolean }[]
   vsvip_ref?: string
   pool_ref?: string
+  application_profile_ref?: string
   se_group_ref?: string
   tenant_ref?: string
   vh_parent_vs_ref?: string

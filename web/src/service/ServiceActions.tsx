@@ -7,6 +7,7 @@ import { useTenant } from '../api/useData'
 import { Act, ActLink, Actions } from '../form/Act'
 import { Link } from '../url/Link'
 import { go } from '../url/location'
+import { PurgeCache } from './PurgeCache'
 import css from './service.module.css'
 
 const kind = 'virtualservice'
@@ -48,6 +49,7 @@ export function ServiceActions({ of }: { of: Service }) {
       ) : (
         <Act kind={kind} does={set(true)}>Enable</Act>
       )}
+      <PurgeCache of={of} />
       <Act
         kind={kind}
         needs="may_delete"

@@ -1,0 +1,30 @@
+import { useState } from 'react'
+import { order } from '../api/changes'
+import { type Service, uuidOf } from '../api/types'
+import { useData, useTenant } from '../api/useData'
+import type { JsonObject } from '../api/value'
+import { Act } from '../form/Act'
+import { PurgeChoice } from './PurgeChoice'
+import { everything, hasCache, purgedText, purgeOf } from './purge'
+
+const kind = 'virtualservice'
+const everyMs = 30_000
+
+/** Has engines answer no more with stored responses, where the service has a cache. */
+export function PurgeCache({ of }: { of: Service }) {
+  const tenant = useTenant()
+  const profile = uuidOf(of.application_profile_ref)
+  const read = useData<JsonObject>(profile ? `/api/applicationprofile/${profile}` : null, everyMs)
+  const [choice, setChoice] = useState(everything)
+  if (!hasCache(read.value)) return null
+  const purge = async () => {
+    const asked = purgeOf(choice)
+    await order(kind, of.uuid, 'purge', asked, tenant, (answer) => purgedText(of.name, asked, answer['all'] === true))
+    setChoice(everything)
+  }
+  return (
+    <Act kind={kind} does={purge} asks={{ title: `Purge the cache of service ${of.name}?`, text: <PurgeChoice of={choice} onChange={setChoice} /> }}>
+      Purge cache
+    </Act>
+  )
+}
