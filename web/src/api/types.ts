@@ -136,6 +136,27 @@ export interface ServerRuntime {
   engines: { engine: string; oper_status: OperStatus; monitors: { health_monitor_ref: string; up: boolean; reason: string; response_time_us: number }[] }[]
 }
 
+/** An order for more or fewer servers, and how far it is. */
+export interface ScaleOrder {
+  phase: string
+  since: string
+  num_servers: number
+  result?: string
+  /** Those that leave. */
+  servers?: string[]
+}
+
+/** How a pool with a policy is scaled. */
+export interface Autoscale {
+  policy_ref: string
+  reason: string
+  size: number
+  min_size: number
+  max_size: number
+  scaleout?: ScaleOrder
+  scalein?: ScaleOrder
+}
+
 export interface Pool extends Named {
   description?: string
   lb_algorithm?: string
@@ -147,6 +168,7 @@ export interface Pool extends Named {
     num_servers_enabled?: number
     num_servers_up?: number
     servers?: ServerRuntime[]
+    autoscale?: Autoscale
   }
 }
 

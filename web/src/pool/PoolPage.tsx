@@ -1,6 +1,6 @@
 import { type Live, useLive } from '../api/live'
 import { liveServer } from '../api/liveRuntime'
-import { nameOf, type Pool, type ServerRuntime } from '../api/types'
+import { type Autoscale, nameOf, type Pool, type ServerRuntime, uuidOf } from '../api/types'
 import { useData } from '../api/useData'
 import { Filter, FilterHidesAll } from '../part/Filter'
 import { matches } from '../part/matches'
@@ -15,6 +15,7 @@ import { TableMenu } from '../table/TableMenu'
 import { age, count, ms, msRow } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
+import { scalingOf } from './autoscale'
 import { Charts } from './Charts'
 import css from './pool.module.css'
 import { PoolActions, ServerActions } from './PoolActions'
@@ -50,6 +51,7 @@ function Content({ of, live }: { of: Pool; live: Live }) {
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
       </Tiles>
+      {of.runtime?.autoscale && <Scaling of={of.runtime.autoscale} />}
       <Filter of="servers" shown={shown.length} total={servers.length} />
       <Panel title="Servers" menu={<TableMenu of={`Servers of ${of.name}`} rows={shown} columns={columnsOf(of)} />}>
         {servers.length === 0 ? (
@@ -62,6 +64,20 @@ function Content({ of, live }: { of: Pool; live: Live }) {
       </Panel>
       <Charts uuid={of.uuid} of={of.name} />
     </>
+  )
+}
+
+/** Why the pool gets or loses servers, or not. */
+function Scaling({ of }: { of: Autoscale }) {
+  return (
+    <div>
+      <p>
+        <Link to={`/objects/serverautoscalepolicy/${uuidOf(of.policy_ref)}`}>Autoscale</Link>
+      </p>
+      {scalingOf(of).map((sentence) => (
+        <p key={sentence} className={css.dim}>{sentence}</p>
+      ))}
+    </div>
   )
 }
 
