@@ -7,6 +7,7 @@ package autoscale
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ type Of func(poolUUID string) *Status
 type Watch struct {
 	config Config
 	asking map[string]*asking // by id of the order; only Look uses it
+	pools  map[string]*memory // by uuid of the pool; only Look uses it
 	busy   sync.WaitGroup
 
 	mu    sync.RWMutex
@@ -71,7 +73,8 @@ type Watch struct {
 
 // New starts nothing; Run does.
 func New(config Config) *Watch {
-	return &Watch{config: config, asking: map[string]*asking{}, known: map[string]*Status{}}
+	return &Watch{config: config, asking: map[string]*asking{}, pools: map[string]*memory{},
+		known: map[string]*Status{}}
 }
 
 // Run looks until ctx ends.
@@ -106,6 +109,7 @@ func (w *Watch) Look(ctx context.Context) {
 		}
 	}
 	w.forgetOutcomes(known)
+	maps.DeleteFunc(w.pools, func(uuid string, _ *memory) bool { return known[uuid] == nil })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known = known
@@ -169,7 +173,7 @@ func object[T any](view *store.View, kind, ref string) *T {
 
 // follow decides about a pool, and carries out what was decided.
 func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alarms alarms) *Status {
-	now, seen := w.config.Now(), w.see(pool, alarms)
+	now, seen, memory := w.config.Now(), w.see(pool, alarms), w.remembers(pool.UUID)
 	state, _ := stateOf(view, pool.UUID)
 	d := decision{State: state}
 	switch {
@@ -177,6 +181,8 @@ func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alar
 		d.reason = "nobody can be asked for servers: the pool needs an autoscale_launch_config_ref with a weir_webhook_ref"
 	case !pool.Enabled:
 		d.reason = "the pool is disabled"
+	case now.Before(memory.rests):
+		d.reason = memory.problem
 	default:
 		d = decide(state, pool.policy, seen, now)
 	}
@@ -184,7 +190,8 @@ func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alar
 		err := w.config.Save(ctx, Change{Pool: pool.UUID, State: &d.State, Enable: d.enable, Disable: d.disable})
 		if err != nil {
 			w.config.Log.Error("the scaling of a pool cannot be stored", "pool", pool.Name, "reason", err)
-			d = decision{State: state, reason: "the decision cannot be stored: " + err.Error()}
+			memory.rests, memory.problem = now.Add(patienceLeast), "the decision cannot be stored: "+err.Error()
+			d = decision{State: state, reason: memory.problem}
 		}
 	}
 	for _, each := range d.told {

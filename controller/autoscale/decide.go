@@ -32,6 +32,9 @@ type sight struct {
 	bound    bool
 	out, in  []alarm            // alerts of the rules that the policy names
 	outcomes map[string]outcome // what the webhook said, by id of the order
+	// peak is the highest number of connections of the last minute. isWatched: the leader has watched it for so long.
+	peak      int
+	isWatched bool
 }
 
 // server is a server of the pool.
@@ -323,11 +326,20 @@ type load struct{ open, capacity int }
 func (s sight) load() (of load, known bool) {
 	each := s.limit * s.engines
 	for _, one := range s.servers {
-		if of.open += one.open; one.enabled && one.up {
+		if one.enabled && one.up {
 			of.capacity += each
 		}
 	}
+	of.open = s.open()
 	return of, of.capacity > 0
+}
+
+// open is the number of connections with all servers.
+func (s sight) open() (open int) {
+	for _, one := range s.servers {
+		open += one.open
+	}
+	return open
 }
 
 // margin is what the servers can take beyond their load, in percent of the load.
@@ -343,20 +355,32 @@ func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
 	case !known:
 		return wish{why: "no server is up, or no engine serves with the pool: its load is not known"}
 	}
-	each, out, in := seen.limit*seen.engines, int(by.OutMarginPercent), int(by.InMarginPercent)
+	out, in := int(by.OutMarginPercent), int(by.InMarginPercent)
 	why := fmt.Sprintf("its servers have %d connections and take %d, which is %d %% more", of.open, of.capacity,
 		of.margin())
-	// enough is the number of servers with a margin.
-	enough := func(percent int) int { return (of.open*(100+percent) + 100*each - 1) / (100 * each) }
 	if of.margin() < out {
-		return wish{more: max(1, enough(out)-seen.up()),
+		return wish{more: max(1, seen.enough(of.open, out)-seen.up()),
 			why: fmt.Sprintf("%s, and intelligent_scaleout_margin is %d %%", why, out)}
 	}
 	// What stays keeps the larger margin: otherwise the pool would grow again soon.
-	if spare := seen.up() - max(1, enough(max(in, out))); of.margin() > in && spare > 0 {
-		return wish{fewer: spare, why: fmt.Sprintf("%s, and intelligent_scalein_margin is %d %%", why, in)}
+	most := load{max(of.open, seen.peak), of.capacity}
+	spare := seen.up() - max(1, seen.enough(most.open, max(in, out)))
+	switch {
+	case most.margin() <= in || spare <= 0:
+		return wish{why: why}
+	case !seen.isWatched:
+		return wish{why: why + ". Servers leave when it has been watched for a minute"}
 	}
-	return wish{why: why}
+	return wish{fewer: spare, why: fmt.Sprintf(
+		"its servers had at most %d connections in the last minute and take %d, "+
+			"which is %d %% more, and intelligent_scalein_margin is %d %%", most.open, most.capacity,
+		most.margin(), in)}
+}
+
+// enough is the number of servers that can take so many connections and a margin.
+func (s sight) enough(connections, percent int) int {
+	each := s.limit * s.engines
+	return (connections*(100+percent) + 100*each - 1) / (100 * each)
 }
 
 // size is the number of servers that are enabled.

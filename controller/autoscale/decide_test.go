@@ -22,6 +22,8 @@ import (
 //	taken / refused     the webhook says about the order that it is asked for
 //	come d              a server is added; gone a: one is removed
 //	enable a            somebody enables a server
+//	peak 90             the most connections of the last minute
+//	unwatched           the leader has just begun
 //	wait 5m             time passes
 //	look: EVENT text    the controller looks, and tells these events
 //	rest: reason        it looks, tells nothing, and says why
@@ -56,7 +58,7 @@ var stories = []struct{ name, policy, story string }{
 		open 70 60 40
 		rest: which is 76 % more
 		open 70 30 20
-		look: IN_TRIGGERED disables c, to be removed: its servers have 120 connections and take 300, which is 150 % more, and intelligent_scalein_margin is 40 %
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 120 connections in the last minute and take 300, which is 150 % more, and intelligent_scalein_margin is 40 %
 		wait 10s
 		rest: take 200
 		open 80 30 0
@@ -70,11 +72,20 @@ var stories = []struct{ name, policy, story string }{
 		open 0 0
 		rest: scalein_cooldown lasts until 12:05:00
 		wait 5m
-		look: IN_TRIGGERED disables b, to be removed: its servers have 0 connections and take 200, which is 20000 % more, and intelligent_scalein_margin is 40 %`},
+		look: IN_TRIGGERED disables b, to be removed: its servers had at most 0 connections in the last minute and take 200, which is 20000 % more, and intelligent_scalein_margin is 40 %`},
 	{"keeps its smallest size, and one server in any case",
 		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"min_size":3`, `
 		alert in lasts
 		rest: alert in-1 fires: few requests. 3 of its servers are up, and at least 3 stay`},
+	{"does not shrink after one moment without load", `"intelligent_autoscale":true`, `
+		unwatched
+		open 0 0 0
+		rest: Servers leave when it has been watched for a minute
+		watched
+		peak 180
+		rest: its servers have 0 connections and take 300, which is 30000 % more
+		peak 120
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 120 connections in the last minute and take 300, which is 150 % more, and intelligent_scalein_margin is 40 %`},
 	{"does not shrink because its servers are down", `"intelligent_autoscale":true,"min_size":1`, `
 		down a
 		down b
@@ -107,7 +118,7 @@ var stories = []struct{ name, policy, story string }{
 		look: IN the webhook takes the order to remove c: 202`},
 	{"calls a removal off when load rises", `"intelligent_autoscale":true`, `
 		open 5 5 5
-		look: IN_TRIGGERED disables c, to be removed: its servers have 15 connections and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 15 connections in the last minute and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %
 		open 90 90 0
 		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %
 		rest: which is 66 % more
@@ -203,7 +214,7 @@ func TestPoolScales(t *testing.T) {
 		t.Run(each.name, func(t *testing.T) {
 			policy := policyOf(t, each.policy)
 			y := &yard{T: t, state: State{UUID: "pool-1"}, now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
-				seen: sight{engines: 2, limit: 50, grace: time.Minute, outcomes: map[string]outcome{}}}
+				seen: sight{engines: 2, limit: 50, grace: time.Minute, isWatched: true, outcomes: map[string]outcome{}}}
 			for _, id := range []string{"a", "b", "c"} {
 				y.seen.servers = append(y.seen.servers, server{id: id, enabled: true, up: true, fixed: true})
 			}
@@ -274,6 +285,10 @@ func (y *yard) do(policy *kinds.ServerAutoScalePolicy, line string) {
 			y.Fatal(err)
 		}
 		y.now = y.now.Add(length)
+	case "peak":
+		y.seen.peak, _ = strconv.Atoi(rest)
+	case "unwatched", "watched":
+		y.seen.isWatched = verb == "watched"
 	case "unlimited":
 		y.seen.limit = 0
 	case "bound":

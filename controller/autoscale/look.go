@@ -58,6 +58,7 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 			seen.servers[place].open = known.OpenTo(fleet.ServerKey{Pool: of.UUID, Server: member.ID})
 		}
 	})
+	seen.peak, seen.isWatched = w.remembers(pool.UUID).note(seen.open(), w.config.Now())
 	seen.out, seen.in = alarms.about(about, pool.policy.OutRuleRefs), alarms.about(about, pool.policy.InRuleRefs)
 	return seen
 }

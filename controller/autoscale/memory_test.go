@@ -1,0 +1,24 @@
+package autoscale
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHighestLoadOfTheLastMinuteCounts(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	m := &memory{began: now}
+	for i, step := range []struct {
+		after      time.Duration
+		open, peak int
+		isWatched  bool
+	}{
+		{0, 5, 5, false}, {5 * time.Second, 90, 90, false}, {5 * time.Second, 3, 90, false},
+		{50 * time.Second, 4, 90, true}, {6 * time.Second, 2, 4, true}, {2 * time.Minute, 1, 1, true},
+	} {
+		now = now.Add(step.after)
+		if peak, isWatched := m.note(step.open, now); peak != step.peak || isWatched != step.isWatched {
+			t.Errorf("step %d: %d %t, want %d %t", i, peak, isWatched, step.peak, step.isWatched)
+		}
+	}
+}
