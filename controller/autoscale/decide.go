@@ -215,7 +215,7 @@ func (s sight) drained(order *Order, now time.Time) bool {
 
 // choose decides whether the pool scales now.
 func (d *decision) choose(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) {
-	wish := d.wishOf(by, seen, now)
+	wish := scheduled(by, seen, d.wishOf(by, seen, now), now)
 	d.reason = wish.why
 	switch {
 	case wish.more > 0:
@@ -225,7 +225,7 @@ func (d *decision) choose(by *kinds.ServerAutoScalePolicy, seen sight, now time.
 	}
 }
 
-// wish is how many servers more or fewer a pool should have.
+// wish is how many servers more or fewer a pool should have, in one step.
 type wish struct {
 	more, fewer int
 	why         string
@@ -255,7 +255,7 @@ func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, 
 		return
 	}
 	order := &Order{ID: orderID(d.UUID, "out", now), Phase: Asking, Why: wish.why, Begun: now, Since: now,
-		Count: min(wish.more, int(by.OutStep), room)}
+		Count: min(wish.more, room)}
 	for _, one := range seen.servers {
 		order.Servers = append(order.Servers, one.id)
 	}
@@ -283,7 +283,7 @@ func (d *decision) shrink(by *kinds.ServerAutoScalePolicy, seen sight, wish wish
 		d.reason = fmt.Sprintf("%s. %d of its servers are up, and at least %d stay", wish.why, seen.up(), least)
 		return
 	}
-	leaving := seen.idlest(min(wish.fewer, int(by.InStep), seen.up()-least))
+	leaving := seen.idlest(min(wish.fewer, seen.up()-least))
 	if len(leaving) == 0 {
 		d.reason = wish.why + ". No server has an address of its own in the pool: those of names are not disabled"
 		return
@@ -359,7 +359,7 @@ func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
 	why := fmt.Sprintf("its servers have %d connections and take %d, which is %d %% more", of.open, of.capacity,
 		of.margin())
 	if of.margin() < out {
-		return wish{more: max(1, seen.enough(of.open, out)-seen.up()),
+		return wish{more: min(int(by.OutStep), max(1, seen.enough(of.open, out)-seen.up())),
 			why: fmt.Sprintf("%s, and intelligent_scaleout_margin is %d %%", why, out)}
 	}
 	// What stays keeps the larger margin: otherwise the pool would grow again soon.
@@ -371,10 +371,37 @@ func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
 	case !seen.isWatched:
 		return wish{why: why + ". Servers leave when it has been watched for a minute"}
 	}
-	return wish{fewer: spare, why: fmt.Sprintf(
+	return wish{fewer: min(int(by.InStep), spare), why: fmt.Sprintf(
 		"its servers had at most %d connections in the last minute and take %d, "+
 			"which is %d %% more, and intelligent_scalein_margin is %d %%", most.open, most.capacity,
 		most.margin(), in)}
+}
+
+// scheduled returns the wish while a schedule is in force: as many servers as it says, or more if there is another
+// reason for them.
+func scheduled(by *kinds.ServerAutoScalePolicy, seen sight, otherwise wish, now time.Time) wish {
+	if len(by.Scheduled) == 0 || otherwise.more > 0 {
+		return otherwise
+	}
+	schedule := &by.Scheduled[0]
+	until, inForce := schedule.Until(now)
+	if !inForce {
+		return otherwise
+	}
+	why := fmt.Sprintf("by its schedule it has %s until %s", count(int(schedule.Capacity)), clock(until))
+	step := func(ofPolicy uint32) int { return int(cmp.Or(schedule.Step, ofPolicy)) }
+	lacking := int(schedule.Capacity) - seen.size()
+	switch {
+	case lacking > 0:
+		return wish{more: min(lacking, step(by.OutStep)), why: why}
+	case lacking == 0:
+		return wish{why: why}
+	}
+	spare := -lacking
+	if by.Intelligent && seen.limit > 0 && seen.engines > 0 { // its load must not ask for them again
+		spare = min(spare, seen.up()-seen.enough(max(seen.open(), seen.peak), int(by.OutMarginPercent)))
+	}
+	return wish{fewer: min(max(0, spare), step(by.InStep)), why: why}
 }
 
 // enough is the number of servers that can take so many connections and a margin.

@@ -200,6 +200,34 @@ var stories = []struct{ name, policy, story string }{
 		rest: scalein_cooldown lasts until 12:01:00
 		wait 60s
 		look: IN_TRIGGERED disables d, to be removed: alert in-1 fires: few requests`},
+	{"has as many servers as its schedule says, until that is over",
+		`"max_size":6,"scaleout_cooldown":60,"scalein_cooldown":60,
+		"scalein_alertconfig_refs":["/api/alertconfig/in"],"scheduled_scalings":[{"cron_expression":"0 12 * * *",
+		"desired_capacity":5,"schedule_max_step":2}]`, `
+		alert in lasts
+		look: OUT_TRIGGERED the webhook is asked for 2 servers more: by its schedule it has 5 servers until 13:00:00
+		taken
+		look: OUT the webhook takes the order for 2 servers: 202
+		come d
+		come e
+		look: OUT_COMPLETE the pool has 2 servers more
+		come f
+		wait 60s
+		look: IN_TRIGGERED disables f, to be removed: by its schedule it has 5 servers until 13:00:00
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove f: 202
+		gone f
+		look: IN_COMPLETE the pool has 1 server fewer
+		wait 1h
+		look: IN_TRIGGERED disables e, to be removed: alert in-1 fires: few requests`},
+	{"gets more than its schedule says if it needs them", `"intelligent_autoscale":true,"scheduled_scalings":[
+		{"cron_expression":"0 12 * * *","desired_capacity":2,"schedule_max_step":0}]`, `
+		open 80 80 79
+		rest: by its schedule it has 2 servers until 13:00:00
+		open 99 99 99
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 297 connections and take 300, which is 1 % more, and intelligent_scaleout_margin is 20 %`},
 	{"has no load without a limit of connections", `"intelligent_autoscale":true`, `
 		unlimited
 		rest: intelligent_autoscale needs max_concurrent_connections_per_server of the pool`},

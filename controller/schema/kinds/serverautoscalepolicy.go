@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -27,6 +28,19 @@ type ServerAutoScalePolicy struct {
 	InStep           uint32   `json:"max_scalein_adjustment_step" min:"1" max:"400" default:"1"`
 	OutCooldownS     uint32   `json:"scaleout_cooldown" max:"86400" default:"300"`
 	InCooldownS      uint32   `json:"scalein_cooldown" max:"86400" default:"300"`
+
+	Scheduled []ScheduledScaling `json:"scheduled_scalings" items:"1"`
+}
+
+// ScheduledScaling gives pools a number of servers at some times.
+type ScheduledScaling struct {
+	Enabled  bool   `json:"enable" default:"true"`
+	Cron     string `json:"cron_expression" required:"true"` // when it begins, in UTC
+	Hours    uint32 `json:"autoscaling_duration" min:"1" max:"24" default:"1"`
+	Capacity uint32 `json:"desired_capacity" min:"1" max:"400" required:"true"`
+	Step     uint32 `json:"schedule_max_step" max:"400" default:"1"` // 0: the steps of the policy
+	Start    string `json:"start_date"`                              // ISO 8601; empty: always
+	End      string `json:"end_date"`                                // with this day; empty: always
 }
 
 func init() {
@@ -45,7 +59,6 @@ func init() {
 			schema.NoEffect("Weir measures the load of a pool, and predicts none", "use_predicted_load"),
 			schema.NoEffect("servers that are down stay in their pool until somebody removes them",
 				"delay_for_server_garbage_collection"),
-			schema.NoEffect("Weir scales no pool by the clock", "scheduled_scalings"),
 		},
 	})
 }
@@ -60,15 +73,71 @@ func (p *ServerAutoScalePolicy) Validate() *schema.FieldError {
 	if int(p.MinSize) > p.Most() {
 		return refuse("max_size", "%d is below min_size %d", p.MaxSize, p.MinSize)
 	}
+	for i := range p.Scheduled {
+		if problem := p.Scheduled[i].check(fmt.Sprintf("scheduled_scalings[%d].", i)); problem != nil {
+			return problem
+		}
+	}
 	return nil
+}
+
+func (s *ScheduledScaling) check(at string) *schema.FieldError {
+	if _, err := ParseCron(s.Cron); err != nil {
+		return refuse(at+"cron_expression", "%v", err)
+	}
+	start, known := moment(s.Start, time.Time{})
+	if !known {
+		return refuse(at+"start_date", "%s is no date: give one as 2026-11-29 or 2026-11-29T08:00:00Z",
+			schema.Show(s.Start))
+	}
+	end, known := moment(s.End, start)
+	if !known {
+		return refuse(at+"end_date", "%s is no date: give one as 2026-11-29 or 2026-11-29T08:00:00Z",
+			schema.Show(s.End))
+	}
+	if end.Before(start.Truncate(day)) {
+		return refuse(at+"end_date", "is before start_date")
+	}
+	return nil
+}
+
+// Until tells whether the schedule is in force, and until when.
+func (s *ScheduledScaling) Until(now time.Time) (until time.Time, inForce bool) {
+	cron, err := ParseCron(s.Cron)
+	if err != nil || !s.Enabled {
+		return time.Time{}, false
+	}
+	length := time.Duration(s.Hours) * time.Hour
+	began, found := cron.Last(now.Add(-length), now)
+	start, _ := moment(s.Start, time.Time{})
+	end, _ := moment(s.End, began)
+	if !found || began.Before(start) || !began.Before(end.Truncate(day).Add(day)) {
+		return time.Time{}, false
+	}
+	return began.Add(length), true
+}
+
+const day = 24 * time.Hour
+
+// moment reads a date of ISO 8601, with or without a time and a zone, which is UTC otherwise.
+func moment(text string, without time.Time) (at time.Time, known bool) {
+	if text == "" {
+		return without, true
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // Idle warns of a policy that never scales anything, and of rules that it does not follow.
 func (p *ServerAutoScalePolicy) Idle() []schema.Kept {
 	switch rules := len(p.OutRuleRefs) + len(p.InRuleRefs); {
-	case !p.Intelligent && rules == 0:
+	case !p.Intelligent && rules+len(p.Scheduled) == 0:
 		return []schema.Kept{{Field: "intelligent_autoscale", Why: "is false, and there are no " +
-			"scaleout_alertconfig_refs and scalein_alertconfig_refs: the policy never scales a pool"}}
+			"scaleout_alertconfig_refs, scalein_alertconfig_refs and scheduled_scalings: the policy never scales a pool"}}
 	case p.Intelligent && len(p.OutRuleRefs) > 0:
 		return []schema.Kept{{Field: "scaleout_alertconfig_refs", Why: followsLoad}}
 	case p.Intelligent && rules > 0:
