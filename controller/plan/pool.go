@@ -4,6 +4,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 const (
@@ -113,7 +114,12 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		compiled.RequestQueueDepth = &from.RequestQueueDepth
 	}
 	if rate := from.MaxConnRatePerServer; rate != nil {
-		compiled.ConnectRate = rateLimit(rate.RateLimiter, rate.Action)
+		// A pool may be older than the check. An engine refuses a Plan with such a limit.
+		if problem := rate.CheckOfServers(kinds.ServerConnectionRate); problem != nil {
+			report.warn(subject, problem.Field, "%s: has no effect", problem.Problem)
+		} else {
+			compiled.ConnectRate = rateLimit(rate.RateLimiter, rate.Action)
+		}
 	}
 	failAction(from.FailAction, compiled)
 	compiled.Reselect = reselect(subject, from, report)

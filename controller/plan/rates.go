@@ -158,6 +158,10 @@ func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *datapl
 		to.Action = &dataplanev1.RateLimit_Response{
 			Response: localResponse(kinds.StatusIn(action.StatusCode), action.File)}
 	case kinds.RedirectExcess:
+		if action.Redirect == nil { // of an object from before redirect was required
+			to.Action = &dataplanev1.RateLimit_Response{Response: localResponse(kinds.StatusIn(action.StatusCode), nil)}
+			break
+		}
 		to.Action = &dataplanev1.RateLimit_Redirect{Redirect: redirect(action.Redirect)}
 	}
 	return to

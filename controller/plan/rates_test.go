@@ -3,11 +3,13 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // What all clients together may do is shared out over the engines that serve.
@@ -56,6 +58,35 @@ virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 		}
 		if got != fmt.Sprint(want) {
 			t.Errorf("%s: got %s, want %d; %v", said, got, want, findings)
+		}
+	}
+}
+
+// An engine would refuse its whole Plan.
+func TestLimitsOfServersFromBeforeTheirCheckAreLeftOut(t *testing.T) {
+	const redirect = "max_conn_rate_per_server.action.redirect"
+	for field, weaken := range map[string]func(*kinds.RateLimiterAction){
+		redirect:           func(action *kinds.RateLimiterAction) { action.Redirect = nil },
+		redirect + ".host": func(action *kinds.RateLimiterAction) { action.Redirect.Host = nil },
+	} {
+		m, _ := model.Build(7, objectsIn(t, `
+pool {"name": "p", "max_conn_rate_per_server": {"rate_limiter": {}, "action": {"type": "RL_ACTION_REDIRECT",`+
+			` "redirect": {"protocol": "HTTP", "host": {"type": "URI_PARAM_TYPE_TOKENIZED", "tokens":`+
+			` [{"type": "URI_TOKEN_TYPE_STRING", "str_value": "busy.test"}]}}}}}
+virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],`+
+			` "pool_ref": "/api/pool?name=p"}
+`))
+		weaken(m.VirtualServices[0].Pool.MaxConnRatePerServer.Action)
+		compiled, findings := compilerOf(m, nil, placed(m)).Compile(engineUUID, nil)
+		if !slices.ContainsFunc(findings, func(f model.Finding) bool {
+			return f.Field == field && strings.Contains(f.Message, "has no effect")
+		}) {
+			t.Errorf("%s: %v", field, findings)
+		}
+		for _, resource := range compiled.GetResources() {
+			if pool := resource.GetPool().GetPool(); pool.GetConnectRate() != nil {
+				t.Errorf("%s: %v", field, pool)
+			}
 		}
 	}
 }

@@ -248,8 +248,11 @@ func (p *Pool) Validate() *schema.FieldError {
 		}
 	}
 	return cmp.Or(p.checkReselect(), p.checkNames(), p.FailAction.check("fail_action"),
-		p.MaxConnRatePerServer.check("max_conn_rate_per_server"))
+		p.MaxConnRatePerServer.CheckOfServers(ServerConnectionRate))
 }
+
+// ServerConnectionRate is the field that limits connections to each server.
+const ServerConnectionRate = "max_conn_rate_per_server"
 
 func (p *Pool) checkReselect() *schema.FieldError {
 	if p.ServerReselect == nil || p.ServerReselect.ResponseCodes == nil {

@@ -109,6 +109,21 @@ func (p *RateProfile) checkOfConnections(field string) *schema.FieldError {
 	return p.check(field)
 }
 
+// CheckOfServers checks a limit of connections to servers, of which no request is known: a redirect says all of where
+// to.
+func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
+	problem := p.check(field)
+	if problem != nil || p == nil || p.Action.Type != RedirectExcess {
+		return problem
+	}
+	field += ".action.redirect"
+	to := p.Action.Redirect
+	if to.Host == nil {
+		return refuse(field+".host", "is required: a limit of connections to servers knows no host of a request")
+	}
+	return cmp.Or(to.Host.checkOfText(field+".host"), to.Path.checkOfText(field+".path"))
+}
+
 func (d *DosRateLimit) check(field string) *schema.FieldError {
 	if d == nil || d.RateLimitProfile == nil {
 		return nil

@@ -35,3 +35,21 @@ func TestRefusesLimitsThatSayTooLittleOrTooMuch(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusesRedirectsOfServersThatNeedARequest(t *testing.T) {
+	for _, c := range []struct{ redirect, field, want string }{
+		{`{"protocol":"HTTPS"}`, "host", "is required"},
+		{`{"protocol":"HTTPS","host":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[{"type":"URI_TOKEN_TYPE_HOST"}]}}`,
+			"host.tokens[0].type", "URI_TOKEN_TYPE_HOST is of a request"},
+		{`{"protocol":"HTTPS","host":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[{"type":"URI_TOKEN_TYPE_STRING",
+			"str_value":"busy.test"}]},"path":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[{
+			"type":"URI_TOKEN_TYPE_PATH"}]}}`, "path.tokens[0].type", "use URI_TOKEN_TYPE_STRING"},
+	} {
+		got := refusalOf(t, "pool", fmt.Sprintf(`{"name":"a","max_conn_rate_per_server":{"rate_limiter":{},
+			"action":{"type":"RL_ACTION_REDIRECT","redirect":%s}}}`, c.redirect))
+		want := "pool: max_conn_rate_per_server.action.redirect." + c.field + ": "
+		if !strings.HasPrefix(got, want) || !strings.Contains(got, c.want) {
+			t.Errorf("%s\n got %s\nwant %s… %s", c.redirect, got, want, c.want)
+		}
+	}
+}

@@ -24,6 +24,19 @@ type URIParamToken struct {
 	Text  string `json:"str_value"`
 }
 
+// checkOfText checks a parameter that may take nothing from a request.
+func (p *URIParam) checkOfText(field string) *schema.FieldError {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Tokens {
+		if kind := p.Tokens[i].Type; kind != tokenText {
+			return refuse(fmt.Sprintf("%s.tokens[%d].type", field, i), "%s is of a request: use %s", kind, tokenText)
+		}
+	}
+	return nil
+}
+
 // EndOfParts is the end_index of a token that goes on to the end.
 const EndOfParts = 65535
 
