@@ -121,8 +121,8 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
 	{"request_queue_enabled", func(p *model.Pool) bool {
-		return p.RequestQueueEnabled && p.MaxConnectionsPerServer == 0
-	}, "needs max_concurrent_connections_per_server: no request ever waits"},
+		return p.RequestQueueEnabled && p.MaxConnectionsPerServer == 0 && p.MaxConnRatePerServer == nil
+	}, "needs max_concurrent_connections_per_server or max_conn_rate_per_server: no request ever waits"},
 	{"server_disable_type", func(p *model.Pool) bool {
 		return p.ServerDisableType == keepsPersistent && !bindsClients(p) && !keptByAddress(p)
 	}, "needs persistence by cookie, header field or client address: has no effect"},

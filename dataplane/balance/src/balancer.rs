@@ -80,7 +80,7 @@ pub struct PoolSpec {
     pub servers: Vec<ServerSpec>,
     /// A server that is new here is down until [`Balancer::set_up`] says otherwise.
     pub monitored: bool,
-    /// Servers are suspect by what their new connections come to.
+    /// Servers are suspect by what their new connections come to, and by their responses.
     pub watches: bool,
     /// Shifts the first turns around the pool, so that workers and engines do not choose in step.
     pub offset: u32,
@@ -164,8 +164,10 @@ pub struct Balancer {
     picks: u64,
     watches: bool,
     census: Census,
-    /// The sum of the parts of errors of the servers that stand.
+    /// The sum of the parts of errors of the servers that stand and are not suspect.
     errors: f64,
+    /// Parts of errors have changed since the lots were made.
+    lots_lag: bool,
     /// Suspect servers are used as the others are.
     needs_all: bool,
     /// No trial of a suspect server is due before.
@@ -226,6 +228,7 @@ impl Balancer {
             watches: spec.watches,
             census: Census::default(),
             errors: 0.0,
+            lots_lag: false,
             needs_all: false,
             next_trial_ns: u64::MAX,
         };
@@ -302,6 +305,7 @@ impl Balancer {
         self.census = Census {
             standing: self.servers.iter().filter(|server| server.stands()).count(),
             suspect: self.servers.iter().filter(|server| server.is_missed()).count(),
+            ejected: self.servers.iter().filter(|server| server.is_ejected()).count(),
         };
         self.errors = self.sum_errors();
         self.needs_all = self.census.needs_all();
@@ -341,6 +345,9 @@ impl Balancer {
     /// The position of a server that the request must go to, whatever the algorithm says, if the server takes requests.
     /// It counts as chosen.
     pub fn take(&mut self, now_ns: u64, id: u32) -> Bound {
+        if self.next_step_ns <= now_ns {
+            self.step(now_ns);
+        }
         let bound = self.bound(now_ns, id);
         if let Bound::Server(position) = bound {
             self.begin(position, now_ns);
@@ -427,10 +434,14 @@ impl Balancer {
 
     pub fn closed(&mut self, id: u32) {
         if let Some(position) = self.position(id) {
-            let server = &mut self.servers[position];
-            server.connections = server.connections.saturating_sub(1);
-            self.rank(position);
+            self.closed_at(position);
         }
+    }
+
+    pub fn closed_at(&mut self, position: usize) {
+        let server = &mut self.servers[position];
+        server.connections = server.connections.saturating_sub(1);
+        self.rank(position);
     }
 
     /// How many requests or connections a server has.
@@ -482,12 +493,22 @@ impl Balancer {
         self.servers.get(position).is_some_and(Server::stands)
     }
 
-    /// Whether it does, and is not suspect.
+    /// Whether it does, and is not full.
+    pub fn has_room(&self, position: usize) -> bool {
+        self.servers.get(position).is_some_and(Server::eligible)
+    }
+
+    /// Whether it takes requests, and is not suspect.
     pub fn is_trusted(&self, position: usize) -> bool {
         self.servers.get(position).is_some_and(|server| server.stands() && !server.suspect)
     }
 
-    /// Whether it does as the others do. A suspect server does so where the others are too few.
+    /// Whether it is not full either.
+    pub fn is_sound(&self, position: usize) -> bool {
+        self.servers.get(position).is_some_and(Server::is_sound)
+    }
+
+    /// Whether it takes requests as the others do. A suspect server does so where the others are too few.
     pub fn is_used(&self, position: usize) -> bool {
         self.servers.get(position).is_some_and(|server| server.stands() && (self.needs_all || !server.suspect))
     }
@@ -499,16 +520,18 @@ impl Balancer {
     fn change(&mut self, id: u32, change: impl FnOnce(&mut Server)) {
         let Some(position) = self.position(id) else { return };
         let server = &mut self.servers[position];
-        let (stood, missed, errors) = (server.stands(), server.is_missed(), server.errors());
+        let (stood, missed, ejected) = (server.stands(), server.is_missed(), server.is_ejected());
+        let errors = server.errors();
         change(server);
         server.suspect = server.health.is_suspect();
-        self.lots_are_old |= server.follow_errors(self.now);
-        let (stands, is_missed) = (server.stands(), server.is_missed());
+        self.lots_lag |= server.follow_errors(self.now);
+        let (stands, is_missed, is_ejected) = (server.stands(), server.is_missed(), server.is_ejected());
         self.errors += server.errors() - errors;
         self.ring_is_old |= stood != stands;
         self.lots_are_old |= stood != stands || missed != is_missed;
         self.census.standing = self.census.standing + usize::from(stands) - usize::from(stood);
         self.census.suspect = self.census.suspect + usize::from(is_missed) - usize::from(missed);
+        self.census.ejected = self.census.ejected + usize::from(is_ejected) - usize::from(ejected);
         self.rank(position);
         self.follow_need();
     }
@@ -649,9 +672,13 @@ impl Server {
         self.stands() && self.suspect
     }
 
-    /// The part of errors in its responses, if it takes requests.
+    fn is_ejected(&self) -> bool {
+        self.is_missed() && self.health.errors.are_ejecting()
+    }
+
+    /// The part of errors in its responses, if it takes requests as the others do.
     fn errors(&self) -> f64 {
-        if self.stands() { self.health.errors.part() } else { 0.0 }
+        if self.stands() && !self.suspect { self.health.errors.part() } else { 0.0 }
     }
 
     /// Whether a request may go to it where the others suffice.

@@ -1,6 +1,6 @@
-//! What the responses of a server show. Errors among the last ones take a part of its ratio from a server. If most are
-//! errors, and those of the other servers are not, the server is ejected: for a while it gets no requests, and then one at
-//! a time as a trial, until one brings no error.
+//! What the responses of a server show. The more of the last ones are errors, the less of its ratio a server gets. If most
+//! are errors, and those of the other servers are not, the server is ejected: for a while it gets no requests, and then
+//! one at a time as a trial, until one brings no error.
 //!
 //! Evidence decides that: the logarithm of how much better the responses fit a server that fails than one that is as the
 //! others are (CUSUM, Page 1954). So a server is not ejected for errors that the others have as often.
@@ -16,9 +16,11 @@ const FORGOTTEN: f64 = 0.01;
 const FAILING: f64 = 0.95;
 /// Of those of a server that does not, at least.
 const USUAL_MIN: f64 = 0.07;
-/// The evidence that ejects a server. Of a hundred million responses of a server that is as the others are, one may bring
-/// so much.
-const ENOUGH: f64 = 18.0;
+/// The evidence that ejects a server, and the most that counts. Where it is known how many errors the others have, a server
+/// that is as they are brings so much once in about twenty million responses.
+const ENOUGH: f64 = 17.0;
+/// Errors that come at once may be one event, such as a restart, or the end of a connection with many streams.
+const LASTS_NS: u64 = 1_000_000_000;
 /// By so much more than the others, when it is ejected and when a trial fails.
 const WORSE_BY: f64 = 0.25;
 /// After a trial without an error.
@@ -45,8 +47,10 @@ pub enum Shown {
 pub(crate) struct Errors {
     /// Of the last responses, from 0 to 1.
     part: f64,
-    /// That the server fails: 0 or more.
+    /// That the server fails: from 0 to [`ENOUGH`].
     evidence: f64,
+    /// When it was 0 last.
+    since_ns: u64,
     /// Since the server was without errors.
     ejections: u32,
     ejection: Option<Ejection>,
@@ -100,8 +104,9 @@ impl Errors {
         match &mut self.ejection {
             None => {
                 self.fade(now_ns);
-                self.count(shown, beside.errors.clamp(USUAL_MIN, FAILING));
-                let is_enough = self.evidence >= ENOUGH && self.are_more_than(beside.errors);
+                self.count(shown, beside.errors.clamp(USUAL_MIN, FAILING), now_ns);
+                let lasts = now_ns.saturating_sub(self.since_ns) >= LASTS_NS;
+                let is_enough = lasts && self.evidence >= ENOUGH && self.are_more_than(beside.errors);
                 if shown != Shown::Good && beside.may_eject && is_enough {
                     self.eject(now_ns);
                 }
@@ -112,7 +117,7 @@ impl Errors {
                 // Where the others have become as bad, the fault is not this server's.
                 _ => self.come_back(self.part, now_ns),
             },
-            // The request is older than the ejection, or it is no trial.
+            // The server had the request before the last trial, or there was none yet.
             Some(_) => {}
         }
     }
@@ -123,7 +128,10 @@ impl Errors {
     }
 
     /// `usual`: the part of errors of a server that does not fail.
-    fn count(&mut self, shown: Shown, usual: f64) {
+    fn count(&mut self, shown: Shown, usual: f64, now_ns: u64) {
+        if self.evidence == 0.0 {
+            self.since_ns = now_ns;
+        }
         let good = ((1.0 - FAILING) / (1.0 - usual)).ln();
         if shown == Shown::LateError {
             self.part = (self.part / (1.0 - WEIGHT)).min(1.0);
@@ -134,7 +142,7 @@ impl Errors {
             Shown::Error | Shown::LateError => (1.0, (FAILING / usual).ln()),
         };
         self.part += (is_error - self.part) * WEIGHT;
-        self.evidence = (self.evidence + gained).max(0.0);
+        self.evidence = (self.evidence + gained).clamp(0.0, ENOUGH);
     }
 
     /// Forgets what was long ago, but not while the server is ejected. Ends the ejection if that is due.
@@ -195,9 +203,19 @@ mod tests {
     const GOOD: Beside = Beside { errors: 0.0, may_eject: true };
     const BAD: Beside = Beside { errors: 0.9, may_eject: true };
 
-    fn after(errors: usize, beside: Beside) -> Errors {
+    fn at_once(errors: usize, beside: Beside) -> Errors {
         let mut all = Errors::default();
         (0..errors).for_each(|_| all.judged(Shown::Error, BEGIN, BEGIN, beside));
+        all
+    }
+
+    /// They come so long after each other that they may eject.
+    fn after(errors: u64, beside: Beside) -> Errors {
+        let mut all = Errors::default();
+        for number in 0..errors {
+            let now_ns = BEGIN - LASTS_NS + LASTS_NS * number / (errors - 1).max(1);
+            all.judged(Shown::Error, now_ns, now_ns, beside);
+        }
         all
     }
 
@@ -226,22 +244,36 @@ mod tests {
             let beside = Beside { errors: others, may_eject: true };
             (1..1000).find(|errors| after(*errors, beside).are_ejecting())
         };
-        assert_eq!([0.2, 0.5, 0.7, 0.8].map(errors_until_ejected), [Some(12), Some(29), Some(59), None]);
+        assert_eq!([0.2, 0.5, 0.7, 0.8].map(errors_until_ejected), [Some(12), Some(27), Some(57), None]);
         assert!(!after(1000, Beside { errors: 1.0, may_eject: true }).are_ejecting());
     }
 
     #[test]
+    fn errors_of_one_moment_do_not_eject() {
+        let at = |millis: u64| BEGIN + millis * 1_000_000;
+        let mut errors = Errors::default();
+        (0..100).for_each(|number| errors.judged(Shown::Error, BEGIN, at(number), GOOD));
+        assert!(!errors.are_ejecting());
+        let mut restarted = errors;
+        (0..6).for_each(|_| restarted.judged(Shown::Good, at(500), at(600), GOOD));
+        (0..6).for_each(|number| restarted.judged(Shown::Error, at(2000), at(2000 + number), GOOD));
+        assert!(!restarted.are_ejecting(), "it has begun again");
+        errors.judged(Shown::Error, at(999), at(1000), GOOD);
+        assert!(errors.are_ejecting());
+    }
+
+    #[test]
     fn late_error_counts_as_if_its_response_had_not_been_good_before() {
-        let mut cut = after(3, GOOD);
+        let mut cut = at_once(3, GOOD);
         cut.judged(Shown::Good, BEGIN, BEGIN, GOOD);
         cut.judged(Shown::LateError, BEGIN, BEGIN, GOOD);
-        let failed = after(4, GOOD);
+        let failed = at_once(4, GOOD);
         assert!((cut.part - failed.part).abs() < 1e-9 && (cut.evidence - failed.evidence).abs() < 1e-9);
     }
 
     #[test]
     fn errors_fade_by_the_clock_from_the_first_on() {
-        let mut errors = after(6, GOOD);
+        let mut errors = at_once(6, GOOD);
         errors.fade(BEGIN + 30 * SECOND);
         assert!((errors.part() - 0.5 * (1.0 - 0.9_f64.powi(6))).abs() < 1e-9, "{errors:?}");
         errors.fade(BEGIN + 600 * SECOND);

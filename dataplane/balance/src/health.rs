@@ -1,5 +1,5 @@
 //! What new connections show about a server. A server is *suspect* if several connections in a row failed, or kept
-//! their clients waiting. It is avoided, and gets one request at a time as a trial, after a pause that grows.
+//! their clients waiting, and while its errors eject it. It is avoided, and gets one request at a time as a trial, after a pause that grows.
 
 use crate::errors::Errors;
 
@@ -106,17 +106,19 @@ impl Health {
     }
 }
 
-/// How many servers of a pool stand, and how many of those are suspect.
+/// How many servers of a pool stand, how many of those are suspect, and how many of these are ejected.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Census {
     pub standing: usize,
     pub suspect: usize,
+    pub ejected: usize,
 }
 
 impl Census {
     /// Without the suspect servers too few would be left. They may be as good as the others, and the fault may be ours.
     pub fn needs_all(&self) -> bool {
         self.suspect > 0 && (self.standing - self.suspect) * LEFT_SHARE < self.standing
+            || self.ejected > 0 && self.ejected * 2 >= self.standing
     }
 }
 
@@ -167,8 +169,14 @@ mod tests {
 
     #[test]
     fn quarter_of_a_pool_is_enough_and_nobody_is_not() {
-        let needs_all = |standing, suspect| Census { standing, suspect }.needs_all();
+        let needs_all = |standing, suspect| Census { standing, suspect, ejected: 0 }.needs_all();
         assert!(!needs_all(0, 0) && !needs_all(2, 1) && !needs_all(4, 3) && !needs_all(8, 6));
         assert!(needs_all(1, 1) && needs_all(2, 2) && needs_all(5, 4) && needs_all(8, 7));
+    }
+    #[test]
+    fn fewer_than_half_of_a_pool_are_ejected() {
+        let needs_all = |standing, ejected| Census { standing, suspect: ejected, ejected }.needs_all();
+        assert!(!needs_all(0, 0) && !needs_all(3, 1) && !needs_all(7, 3));
+        assert!(needs_all(1, 1) && needs_all(2, 1) && needs_all(6, 3));
     }
 }

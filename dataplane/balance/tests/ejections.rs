@@ -17,11 +17,20 @@ fn shown(is_error: bool) -> Shown {
     if is_error { Shown::Error } else { Shown::Good }
 }
 
-/// One request after the other, each answered at once; how many each of the servers got.
+/// Errors of a server, the last of them a second after the others.
+fn fail(balancer: &mut Balancer, id: u32, errors: u64, now_ns: u64) {
+    for number in 1..=errors {
+        let now_ns = if number < errors { now_ns - SECOND } else { now_ns };
+        balancer.judged(id, Shown::Error, now_ns, now_ns);
+    }
+}
+
+/// One request after the other, each answered at once: half of them a second before the time. How many each of the servers
+/// got.
 fn serve(balancer: &mut Balancer, now_ns: u64, count: u64, is_error: impl Fn(u32) -> bool) -> Vec<u64> {
-    let now_ns = BEGIN + now_ns;
     let mut got = vec![0; SERVERS_MAX];
     for number in 0..count {
+        let now_ns = if number < count / 2 { BEGIN + now_ns - SECOND } else { BEGIN + now_ns };
         let id = balancer.pick(now_ns, HashKey::of(&number.to_be_bytes()), &[]).unwrap() as u32;
         balancer.judged(id, shown(is_error(id)), now_ns, now_ns);
         balancer.closed(id);
@@ -37,7 +46,9 @@ fn server_whose_responses_are_errors_gets_one_request_each_pause_until_one_bring
     for algorithm in ALGORITHMS.into_iter().filter(|algorithm| !compares(algorithm)) {
         let mut balancer = Balancer::new(&equal(algorithm, 4));
         let first = serve(&mut balancer, 0, 1_000, |id| id == 0)[0];
-        assert!((7..60).contains(&first), "{algorithm:?}: {first} requests before it was ejected");
+        // Of the first half of them, that one gets all, or a quarter.
+        let most = if algorithm == Algorithm::FewestServers { 501 } else { 180 };
+        assert!((7..=most).contains(&first), "{algorithm:?}: {first} requests before it was ejected");
         assert_eq!((balancer.standing(0), balancer.ejected(0).collect::<Vec<_>>()), (Standing::Ejected, vec![0]));
         assert_eq!(serve(&mut balancer, 30 * SECOND - 1, 1_000, |id| id == 0)[0], 0, "{algorithm:?}");
         assert_eq!(serve(&mut balancer, 30 * SECOND, 1_000, |id| id == 0)[0], 1, "{algorithm:?}");
@@ -69,7 +80,7 @@ fn share_falls_with_the_errors_and_comes_back_with_good_responses() {
 fn errors_fade_where_the_server_gets_no_requests_that_could_show_something_better() {
     for algorithm in ALGORITHMS {
         let mut balancer = Balancer::new(&equal(algorithm, 4));
-        (0..5).for_each(|_| balancer.judged(0, Shown::Error, BEGIN, BEGIN));
+        fail(&mut balancer, 0, 5, BEGIN);
         assert_eq!(balancer.share(0), 40);
         let shares = [10, 30, 60, 120, 200].map(|seconds| {
             serve(&mut balancer, seconds * SECOND, 1, |_| false);
@@ -107,7 +118,9 @@ fn errors_that_all_servers_have_as_often_eject_none() {
         let (mut balancer, mut state) = (Balancer::new(&equal(algorithm, servers)), 0x9e37_79b9_7f4a_7c15);
         let mut is_error = || drawn(&mut state) < permille;
         // A hash may give one server many requests before the others have any.
-        (0..30 * servers).for_each(|n| balancer.judged(n % servers, shown(is_error()), BEGIN, BEGIN));
+        for number in 0..30 * servers {
+            balancer.judged(number % servers, shown(is_error()), BEGIN, BEGIN);
+        }
         for number in 0..20_000u64 {
             // A hundred in a second.
             let now = BEGIN + number * SECOND / 100;
@@ -135,11 +148,11 @@ fn server_that_fails_is_ejected_although_the_others_have_many_errors() {
 #[test]
 fn responses_that_are_older_than_the_trial_decide_nothing() {
     let mut balancer = Balancer::new(&equal(Algorithm::RoundRobin, 4));
-    (0..20).for_each(|_| balancer.judged(0, Shown::Error, BEGIN, BEGIN));
+    fail(&mut balancer, 0, 20, BEGIN);
     assert_eq!(serve(&mut balancer, 30 * SECOND, 100, |_| false)[0], 1);
-    assert_eq!(serve(&mut balancer, 31 * SECOND, 100, |_| false)[0], 23, "the trial has brought no error");
+    assert!(serve(&mut balancer, 31 * SECOND, 100, |_| false)[0] > 4, "the trial has brought no error");
     let at = |seconds| BEGIN + seconds * SECOND;
-    (0..20).for_each(|_| balancer.judged(0, Shown::Error, at(31), at(31)));
+    fail(&mut balancer, 0, 20, at(32));
     balancer.pick(at(100), HashKey::default(), &[]);
     balancer.judged(0, Shown::Good, at(99), at(101));
     balancer.pick(at(102), HashKey::default(), &[]);
@@ -178,15 +191,12 @@ fn server_that_streams_well_is_not_ejected_for_few_errors_while_its_streams_run(
 fn server_is_compared_with_those_that_take_requests() {
     let mut balancer = Balancer::new(&PoolSpec { monitored: true, ..equal(Algorithm::RoundRobin, 8) });
     (0..8).for_each(|id| balancer.set_up(id, true));
-    let fail = |balancer: &mut Balancer, id, errors: usize| {
-        (0..errors).for_each(|_| balancer.judged(id, Shown::Error, BEGIN, BEGIN));
-    };
-    (1..8).for_each(|id| fail(&mut balancer, id, 6));
-    fail(&mut balancer, 0, 12);
+    (1..8).for_each(|id| fail(&mut balancer, id, 6, BEGIN));
+    fail(&mut balancer, 0, 12, BEGIN);
     assert_eq!(balancer.standing(0), Standing::Eligible, "the others have many errors, too");
     // They are gone, and come back without errors.
     (1..8).for_each(|id| [false, true].into_iter().for_each(|up| balancer.set_up(id, up)));
-    fail(&mut balancer, 0, 7);
+    fail(&mut balancer, 0, 7, BEGIN);
     assert_eq!(balancer.standing(0), Standing::Ejected);
 }
 

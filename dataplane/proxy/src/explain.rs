@@ -558,7 +558,8 @@ fn has_to_wait(core: &mut Core, now: Time, pool: &Pool, bound: (Option<u32>, Has
             let group = told.group.as_ref().filter(|_| told.member != Some(PickedMember::AsBackup));
             let others = group.map_or(Vec::new(), |(group, _)| core.pools.others_in(group, &[pool.id]));
             let mut others = others.iter().filter(|other| other.takes_requests_of(pool));
-            core.pools.room(pool, &[]) == Room::Full && !others.any(|other| core.pools.room(other, &[]) == Room::Some)
+            core.pools.room(pool, &[], now) == Room::Full
+                && !others.any(|other| core.pools.room(other, &[], now) == Room::Some)
         }
     }
 }

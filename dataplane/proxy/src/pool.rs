@@ -4,6 +4,7 @@
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Shown, Standing};
@@ -27,8 +28,10 @@ pub(crate) struct Pools {
     pub(crate) leavers: Leavers,
     /// The version of the row that was made or changed last.
     version: u32,
-    /// Whether a connection to any server has ever failed.
+    /// Whether a connection to any server, or a request, has ever failed.
     some_failed: bool,
+    /// When a server may get a connection for which requests wait in queues.
+    pub admits_at: Option<Time>,
     /// Of the response that was withheld last.
     pub withheld_status: u16,
 }
@@ -195,21 +198,66 @@ impl Pools {
         }
     }
 
-    /// Whether some server that takes requests had as many new connections as it may have.
+    /// Whether some server that takes requests, beside those that were tried, had as many new connections as it may have.
     #[cold]
-    pub fn had_too_many_connects(&mut self, pool: &Pool, now: Time) -> bool {
+    pub fn had_too_many_connects(&mut self, pool: &Pool, tried: &[u32], now: Time) -> bool {
         let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return false };
-        let Some(rate) = row.pool.connect_rate.as_ref().filter(|rate| rate.excess != Excess::Report) else {
-            return false;
-        };
-        let mut standing = (0..row.pool.servers.len()).filter(|position| row.balancer.stands(*position));
-        standing.any(|position| !rate.would_admit(position, now.nanos))
+        let mut standing = row.beside(tried).filter(|position| row.balancer.stands(*position));
+        standing.any(|position| row.connect_wait(position, now).is_some())
+    }
+
+    /// The servers that get no connection for a request: those that were `refused`, and those beyond the rate of their pool.
+    /// `may_be_idle`: an idle connection is as good as a new one. Also whether another server has room.
+    #[cold]
+    pub fn without_connection(
+        &mut self,
+        pool: u32,
+        mut refused: Vec<u32>,
+        may_be_idle: bool,
+        now: Time,
+    ) -> (Vec<u32>, bool) {
+        let Some(row) = self.row(pool) else { return (refused, false) };
+        let (mut beyond, mut has_other) = (Vec::new(), false);
+        for position in row.beside(&refused) {
+            let has_idle = may_be_idle && !row.idle[position].is_empty();
+            match has_idle || row.connect_wait(position, now).is_none() {
+                true => has_other |= row.balancer.has_room(position),
+                false => beyond.push(row.pool.servers[position].id),
+            }
+        }
+        refused.extend(beyond);
+        (refused, has_other)
     }
 
     /// What servers of a pool have for a request. In a pool that speaks HTTP/2, connections do not count.
     #[cold]
-    pub fn room(&mut self, pool: &Pool, tried: &[u32]) -> Room {
-        self.row(pool.id).filter(|row| row.is_of(pool)).map_or(Room::None, |row| row.balancer.room(tried))
+    pub fn room(&mut self, pool: &Pool, tried: &[u32], now: Time) -> Room {
+        let Some(row) = self.row(pool.id).filter(|row| row.is_of(pool)) else { return Room::None };
+        let room = row.balancer.room(tried);
+        if room != Room::Some || row.pool.connect_rate.is_none() {
+            return room;
+        }
+        let mut wait = u64::MAX;
+        for position in row.beside(tried).filter(|position| row.balancer.has_room(*position)) {
+            match row.connect_wait(position, now).filter(|_| row.idle[position].is_empty()) {
+                None => return Room::Some,
+                Some(nanos) => wait = wait.min(nanos),
+            }
+        }
+        self.admits_after(wait, now);
+        Room::Full
+    }
+
+    /// Whether a server may get a new connection now, by the rate of its pool.
+    #[cold]
+    pub fn may_begin_connect(&mut self, at: Place, now: Time) -> bool {
+        let waiting = self.row(at.pool).and_then(|row| row.connect_wait(row.position(at)?, now));
+        waiting.map(|nanos| self.admits_after(nanos, now)).is_none()
+    }
+
+    fn admits_after(&mut self, nanos: u64, now: Time) {
+        let at = now + Duration::from_nanos(nanos);
+        self.admits_at = Some(self.admits_at.map_or(at, |known| known.min(at)));
     }
 
     /// What becomes of a request by the server that it is bound to, by name or by its key.
@@ -282,12 +330,17 @@ impl Pools {
     }
 
     /// Whether a request at this server, which has tried the others, would find another server that is not suspect.
-    pub fn has_other(&mut self, at: Place, tried: &[u32]) -> bool {
+    pub fn has_other(&mut self, at: Place, tried: &[u32], now: Time) -> bool {
         let tried: Vec<_> = tried.iter().copied().chain([at.server]).collect();
-        self.row(at.pool).is_some_and(|row| match row.carriers.is_empty() {
-            true => row.balancer.has_other_than(&tried),
-            false => row.has_stream_beside(&tried),
-        })
+        let Some(row) = self.row(at.pool) else { return false };
+        if !row.carriers.is_empty() {
+            return row.has_stream_beside(&tried, now);
+        }
+        let has_connection =
+            |position: usize| !row.idle[position].is_empty() || row.connect_wait(position, now).is_none();
+        row.balancer.has_other_than(&tried)
+            && (row.pool.connect_rate.is_none()
+                || row.beside(&tried).any(|position| row.balancer.is_sound(position) && has_connection(position)))
     }
 
     /// A new connection to this server was established.
@@ -313,19 +366,18 @@ impl Pools {
         }
     }
 
-    /// Whether a connection to some server, or a request, has failed.
+    /// Whether a response without an error says something about its server: the pool has not forgotten some error.
     #[inline]
-    pub fn some_failed(&self) -> bool {
-        self.some_failed
+    pub fn heeds_good(&mut self, at: Place) -> bool {
+        self.some_failed && self.row(at.pool).is_some_and(|row| row.balancer.has_errors())
     }
 
-    /// A request has shown something, so long after the server had it.
+    /// A request has shown something, so long after the server had it. Returns whether that counts.
     #[cold]
-    pub fn judge(&mut self, at: Place, shown: Shown, waited: u64, now: Time) {
+    pub fn judge(&mut self, at: Place, shown: Shown, waited: u64, now: Time) -> bool {
         self.some_failed |= shown != Shown::Good;
-        if let Some(row) = self.row(at.pool) {
-            row.balancer.judged(at.server, shown, now.nanos.saturating_sub(waited), now.nanos);
-        }
+        let had_ns = now.nanos.saturating_sub(waited);
+        self.row(at.pool).is_some_and(|row| row.balancer.judged(at.server, shown, had_ns, now.nanos))
     }
 
     /// The response of this server has begun, so long after its request.
@@ -428,18 +480,25 @@ impl Pools {
         self.row(at.pool).is_some_and(|row| row.position(at).is_some() && row.balancer.is_up(at.server))
     }
 
-    /// Whether a connection to this server, made for an earlier version of `pool`, may be kept for a later request. Not
-    /// while the server is suspect: a trial must show whether new connections succeed.
-    pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {
+    /// A request at this server is over. If its connection, made for this or an earlier version of `pool`, may be kept for
+    /// a later request, the request no longer counts there. Not while the server is suspect: a trial must show whether
+    /// new connections succeed.
+    #[inline]
+    pub fn gives_back(&mut self, at: Place, pool: &Pool) -> bool {
         let Some(row) = self.row(at.pool).filter(|row| row.is_like(pool, at)) else { return false };
-        row.position(at).is_some_and(|position| row.balancer.is_trusted(position))
+        let Some(position) = row.position(at).filter(|position| row.balancer.is_trusted(*position)) else {
+            return false;
+        };
+        row.balancer.closed_at(position);
+        true
     }
 
     /// Keeps a connection. Returns the one to close if there are too many. This is never the new one: otherwise no new
     /// connection would ever serve a second request.
     pub fn put_idle(&mut self, at: Place, new: Idle, limits: &Limits) -> Option<Conn> {
-        let most = self.row(at.pool)?.pool.max_idle_connections;
-        let idle = self.idle(at)?;
+        let row = self.row(at.pool)?;
+        let (most, position) = (row.pool.max_idle_connections, row.position(at)?);
+        let idle = row.idle.get_mut(position)?;
         let full = idle.len() >= most.map_or(limits.idle_connections, |most| most as usize);
         let goes = if full { spare(idle).map(|index| idle.remove(index).conn) } else { None };
         idle.push(new);
@@ -576,18 +635,31 @@ impl Row {
 
     /// Whether a server that is not suspect, beside those, may have one more stream, or one more connection.
     #[cold]
-    fn has_stream_beside(&self, tried: &[u32]) -> bool {
+    fn has_stream_beside(&self, tried: &[u32], now: Time) -> bool {
         let has_stream = |(position, carriers): (usize, &Carriers)| {
             let server = &self.pool.servers[position];
             let requests = u64::from(self.balancer.connections(server.id));
             let conns = carriers.conns.len() as u64;
             let own = if carriers.declines { requests } else { conns };
-            let may_connect = server.max_connections.is_none_or(|most| own < u64::from(most));
+            let may_connect = server.max_connections.is_none_or(|most| own < u64::from(most))
+                && self.connect_wait(position, now).is_none();
             self.balancer.is_trusted(position)
                 && !tried.contains(&server.id)
                 && (may_connect || requests < conns * u64::from(carriers.streams_max()))
         };
         self.carriers.iter().enumerate().any(has_stream)
+    }
+
+    /// The positions of the servers beside these.
+    fn beside<'s>(&'s self, servers: &'s [u32]) -> impl Iterator<Item = usize> + 's {
+        let all = self.pool.servers.iter().enumerate();
+        all.filter(|(_, server)| !servers.contains(&server.id)).map(|(position, _)| position)
+    }
+
+    /// The nanoseconds until a server may get another connection by the rate of the pool; `None`: it may now.
+    fn connect_wait(&self, position: usize, now: Time) -> Option<u64> {
+        let rate = self.pool.connect_rate.as_ref().filter(|rate| !rate.only_reports())?;
+        rate.wait_nanos(position, now.nanos)
     }
 
     fn into_connections(self) -> impl Iterator<Item = Conn> {

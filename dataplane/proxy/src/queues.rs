@@ -7,7 +7,7 @@ use crate::exchange::table::ExchangeId;
 pub(crate) struct Queues {
     /// Of the pools with these ids. None is empty between batches.
     queues: Vec<(u32, Vec<ExchangeId>)>,
-    /// Requests may go on though no batch has come: servers have changed.
+    /// Requests may go on though no batch has come: servers have changed, or more may go on than a batch lets.
     pub are_due: bool,
 }
 
@@ -34,6 +34,13 @@ impl Queues {
             self.queues.len() - 1
         });
         &mut self.queues[at].1
+    }
+
+    /// Another pool is the first the next time.
+    pub fn turn(&mut self) {
+        if !self.queues.is_empty() {
+            self.queues.rotate_left(1);
+        }
     }
 
     pub fn forget_empty(&mut self) {

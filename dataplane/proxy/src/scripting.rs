@@ -36,6 +36,12 @@ pub(crate) enum Halt {
     Ended(Ending),
 }
 
+/// A response of a server that scripts have replaced, or on which they have failed.
+pub(crate) struct Replaced {
+    pub status: u16,
+    pub ending: Option<Ending>,
+}
+
 impl Scripting {
     /// Forgets the scripts that a new snapshot has not, when there are many.
     pub fn follow(&mut self, snapshot: &Snapshot) {

@@ -1,7 +1,7 @@
 //! How often an engine may connect to each server of a pool.
 
 use weir_api::dataplane::v1;
-use weir_rate::{Limit, Moment, Tallies, Tally};
+use weir_rate::{Beyond, Limit, Moment, Tallies, Tally};
 use weir_rules::Excess;
 
 use crate::{
@@ -47,17 +47,22 @@ impl ConnectRate {
         Some(Self { limits, tally, excess })
     }
 
+    /// Whether the limit only reports what is beyond it.
+    pub fn only_reports(&self) -> bool {
+        self.excess == Excess::Report
+    }
+
     /// A connection to the server at a position begins. False: it must not. `now` is in nanoseconds.
     pub fn admits(&self, position: usize, now: u64) -> bool {
-        self.ask(position, Moment::counting(now))
+        self.ask(position, Moment::counting(now)).is_ok()
     }
 
-    /// The same without counting it.
-    pub fn would_admit(&self, position: usize, now: u64) -> bool {
-        self.ask(position, Moment::looking(now))
+    /// The nanoseconds until a connection would be admitted; `None`: it would be now. It is not counted.
+    pub fn wait_nanos(&self, position: usize, now: u64) -> Option<u64> {
+        self.ask(position, Moment::looking(now)).err().map(|beyond| beyond.wait_nanos)
     }
 
-    fn ask(&self, position: usize, at: Moment) -> bool {
-        self.limits.get(position).is_none_or(|limit| self.tally.admit_any(limit, at).is_ok())
+    fn ask(&self, position: usize, at: Moment) -> Result<(), Beyond> {
+        self.limits.get(position).map_or(Ok(()), |limit| self.tally.admit_any(limit, at))
     }
 }

@@ -118,7 +118,7 @@ impl Pool {
     /// Whether requests to a server have the same host by both versions of the pool.
     #[inline]
     pub fn has_same_host(&self, other: &Self, id: u32, position: u32) -> bool {
-        !(self.has_hosts | other.has_hosts) || self.has_host_of(other, id, position)
+        !(self.has_hosts | other.has_hosts) || std::ptr::eq(self, other) || self.has_host_of(other, id, position)
     }
 
     #[cold]

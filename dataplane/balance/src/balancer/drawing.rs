@@ -140,6 +140,8 @@ impl Balancer {
 // Shares.
 impl Balancer {
     /// Gives the servers that come up, and those whose errors fade, the share that is due, and ends ejections.
+    #[cold]
+    #[inline(never)]
     pub(super) fn step(&mut self, now_ns: u64) {
         let mut next_step_ns = u64::MAX;
         let mut coming_back = Vec::new();
@@ -168,6 +170,7 @@ impl Balancer {
             }
         }
         self.next_step_ns = next_step_ns.max(now_ns.saturating_add(STEP_NS_MIN));
+        self.lots_are_old |= std::mem::take(&mut self.lots_lag);
         self.errors = self.sum_errors();
         if !coming_back.is_empty() {
             coming_back.into_iter().for_each(|id| self.change(id, |server| server.health.errors.fade(now_ns)));

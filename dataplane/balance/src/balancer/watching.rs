@@ -2,7 +2,7 @@
 
 use crate::{
     Balancer,
-    balancer::{Server, drawing::FADE_NS},
+    balancer::{STEP_NS_MIN, Server, drawing::FADE_NS},
     errors::{Beside, Shown},
     health::Failure,
 };
@@ -38,23 +38,33 @@ impl Balancer {
         became_suspect
     }
 
-    /// What a request has shown that the server had at that time. That may eject the server, or end its ejection.
-    pub fn judged(&mut self, id: u32, shown: Shown, had_ns: u64, now_ns: u64) {
-        let Some(position) = self.position(id).filter(|_| self.watches) else { return };
-        let mut errors = self.servers[position].health.errors;
-        if shown == Shown::Good && errors.are_none() {
-            return;
+    /// Whether some server has shown errors that are not forgotten.
+    #[inline]
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0.0 || self.census.ejected > 0
+    }
+
+    /// What a request has shown that the server had at that time. That may eject the server, or end its ejection. Returns
+    /// whether it counts.
+    pub fn judged(&mut self, id: u32, shown: Shown, had_ns: u64, now_ns: u64) -> bool {
+        let position = if self.watches { self.position(id) } else { None };
+        let Some(position) = position else { return false };
+        if shown == Shown::Good && self.servers[position].health.errors.are_none() {
+            return false;
         }
+        let mut errors = self.servers[position].health.errors;
         let before = errors.trial_at_ns();
         let beside = Beside { errors: self.errors_beside(position), may_eject: self.may_eject(position) };
         errors.judged(shown, had_ns, now_ns, beside);
         self.change(id, |server| server.health.errors = errors);
         debug_assert!((self.errors - self.sum_errors()).abs() < 1e-6, "the sum is wrong");
-        // Its errors fade, or its ejection ends.
-        self.next_step_ns = self.next_step_ns.min(now_ns.saturating_add(FADE_NS));
+        // Its errors fade, its ejection ends, or the lots follow.
+        let step_ns = if self.lots_lag { STEP_NS_MIN } else { FADE_NS };
+        self.next_step_ns = self.next_step_ns.min(now_ns.saturating_add(step_ns));
         if errors.trial_at_ns() != before {
             self.next_trial_ns = self.earliest_trial_ns();
         }
+        true
     }
 
     /// Fewer than half of the servers may get no requests. Those that take none anyway are not ejected.
@@ -64,14 +74,21 @@ impl Balancer {
         server.stands() && (self.census.suspect + usize::from(!is_missed)) * 2 < self.census.standing
     }
 
-    /// The mean part of errors in the responses of the other servers that take requests.
+    /// The mean part of errors in the responses of the other servers that take requests; of the suspect ones if there are
+    /// no others.
     fn errors_beside(&self, position: usize) -> f64 {
         let server = &self.servers[position];
-        let others = self.census.standing - usize::from(server.stands());
-        (self.errors - server.errors()).max(0.0) / others.max(1) as f64
+        let others = self.census.standing - self.census.suspect - usize::from(server.stands() && !server.suspect);
+        if others > 0 {
+            return (self.errors - server.errors()).max(0.0) / others as f64;
+        }
+        let suspect = self.servers.iter().enumerate().filter(|(other, server)| *other != position && server.stands());
+        let (sum, count) =
+            suspect.fold((0.0, 0), |(sum, count), (_, server)| (sum + server.health.errors.part(), count + 1));
+        sum / f64::from(count.max(1))
     }
 
-    /// The parts of errors of all servers that take requests.
+    /// The parts of errors of all servers that take requests, and are not suspect.
     pub(super) fn sum_errors(&self) -> f64 {
         self.servers.iter().map(Server::errors).sum()
     }
@@ -83,7 +100,7 @@ impl Balancer {
         }
     }
 
-    /// The ids of the servers that recent connections make suspect, whether they are used or not.
+    /// The ids of the servers that recent connections or responses make suspect, whether they are used or not.
     pub fn suspect(&self, now_ns: u64) -> impl Iterator<Item = u32> {
         let servers = self.servers.iter().take_while(|_| self.census.suspect > 0);
         let suspect = servers.filter(move |server| server.is_missed() && !server.health.is_forgotten(now_ns));

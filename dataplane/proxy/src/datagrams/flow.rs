@@ -252,6 +252,7 @@ impl Proxy {
         while self.core.pools.connect(place, io.now()) == Connect::IsTooMany {
             self.core.pools.end(place);
             avoided.push(place.server);
+            (avoided, _) = self.core.pools.without_connection(place.pool, avoided, false, io.now());
             // Each datagram of such a client finds a server of its own.
             let other = match key.server {
                 Key::ANY => self.choose_place(io.now(), service, ends(io, key), &avoided),
@@ -269,11 +270,11 @@ impl Proxy {
         service: &Arc<VirtualService>,
         place: Place,
     ) -> Result<u32, Cause> {
+        // A session that is refused does not count as a connection to its server.
+        self.admit(key.peer).inspect_err(|_| self.core.pools.end(place))?;
         let place = self.place_for_session(io, key, service, place)?;
-        let opened = self.admit(key.peer).and_then(|()| {
-            let opened = open(io, place.address, service, key.peer);
-            opened.inspect_err(|why| self.make_room_after(io, *why)).map_err(cause_not_opened)
-        });
+        let opened = open(io, place.address, service, key.peer);
+        let opened = opened.inspect_err(|why| self.make_room_after(io, *why)).map_err(cause_not_opened);
         let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
         self.make_room(io, Source::of(service));
         let now = io.now();
@@ -369,6 +370,7 @@ impl Proxy {
 
     fn leave(&mut self, place: Place) {
         self.core.pools.end(place);
+        self.core.queues.are_due |= !self.core.queues.are_empty();
         self.core.counters.note(Happening::ServerGone { server: place.server });
     }
 }

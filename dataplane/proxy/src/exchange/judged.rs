@@ -1,4 +1,4 @@
-//! What the balancer knows of what an exchange shows about its server.
+//! Whether an exchange has been counted for its server.
 
 use weir_balance::Shown;
 
@@ -24,6 +24,13 @@ impl Judged {
             (Self::Not, false) => Some(Shown::Good),
             (Self::SoFar, true) => Some(Shown::LateError),
             (Self::SoFar, false) | (Self::Finally, _) => None,
+        }
+    }
+
+    /// What the exchange has shown did not count.
+    pub fn is_not_counted(&mut self) {
+        if *self == Self::SoFar {
+            *self = Self::Not;
         }
     }
 }

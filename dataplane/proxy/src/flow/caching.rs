@@ -178,7 +178,7 @@ impl Proxy {
             Given::NotModified | Given::Unsatisfiable => (0, 0),
         };
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let (mut seen, mut ending) = (exchange.take_seen(), None);
+        let (mut seen, mut replaced) = (exchange.take_seen(), None);
         let Core { cache, coders, date, fields, scripts, .. } = &mut *core;
         let context = Context::of_stored(exchange, client, &object, goes_on, (date.line(), coders, cache))?;
         // Rules and scripts see a head with all of its fields.
@@ -190,11 +190,11 @@ impl Proxy {
             let text = object.head(given, &added.concat());
             let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
             let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
-            let edits = context.run_scripts(scripts, &mut seen, &received.head, &mut ending);
+            let edits = context.run_scripts(scripts, &mut seen, &received.head, &mut replaced);
             let body = Incoming::of_server(received.framing);
             edits.and_then(|edits| context.treat(io, &received, body, edits, [b"", b""]))
         };
-        core.follow_scripts(exchange, client.noted, seen, ending);
+        core.follow_scripts(exchange, client.noted, seen, replaced.and_then(|replaced| replaced.ending));
         let written = written?.ok_or(Error::Defect)?;
         exchange.stamps.answered(io.now());
         let service = exchange.service.clone();

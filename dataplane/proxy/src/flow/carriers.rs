@@ -91,7 +91,10 @@ impl Proxy {
             self.core.pools.end(place);
             return Err(Error::NoPool);
         };
-        self.connect_for(io, id, place, pool)
+        match pool.connect_rate {
+            Some(_) => self.connect_within_rate(io, id, place, &pool),
+            None => self.connect_for(io, id, place, pool),
+        }
     }
 
     /// The connection to a server that the connection of a stream has for its streams alone.
@@ -187,6 +190,8 @@ impl Proxy {
         let sole = self.sole_client(id)?;
         let exchange = self.exchanges.live(id)?;
         let pool = exchange.pool().cloned().ok_or(Error::NoPool)?;
+        // It will carry other requests, too, and this one may be older than the configuration.
+        let pool = self.core.pools.naming(place, &pool).filter(|newest| newest.http2.is_some()).unwrap_or(pool);
         let http2 = pool.http2.ok_or(Error::Defect)?;
         let fresh = io.connect(place.address);
         let mut server = Server::new(fresh, place, pool, Work::Streams, io.now());

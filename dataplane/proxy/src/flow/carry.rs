@@ -33,7 +33,7 @@ impl Proxy {
         }
         let avoided = tunnel.tried.clone();
         let Some((pool, place)) = self.place_of_tunnel(io, conn, &avoided) else {
-            let otherwise = self.without_server(io.now(), conn, otherwise);
+            let otherwise = self.without_server(io.now(), conn, &avoided, otherwise);
             return self.fail(io, conn, otherwise);
         };
         let Some(tunnel) = self.clients.find(conn).and_then(Client::tunnel) else {

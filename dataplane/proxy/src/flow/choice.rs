@@ -44,13 +44,19 @@ impl Proxy {
         id: ExchangeId,
         otherwise: Error,
     ) -> Result<(), Error> {
-        let ClientSide { exchange, client, .. } = self.client_side(id)?;
-        let is_content = exchange.form == Form::Content;
-        if (exchange.caching().is_some() || client.reserved.get().is_some()) && self.take_what_is_there(io, id)? {
+        if self.exchanges.live(id)?.caching().is_some()
+            && let Looked::Taken = self.look_up(io, id)?
+        {
             return Ok(());
         }
+        if let Some(reserved) = self.client_side(id)?.client.reserved.take() {
+            if self.take_reserved(io, id, reserved)? {
+                return Ok(());
+            }
+            self.retire(io, reserved);
+        }
         // Before a pick, which may be a trial of a suspect server.
-        if is_content
+        if self.exchanges.live(id)?.form == Form::Content
             && let Some(own) = self.own_carrier(id)?
             && self.take_reserved(io, id, own)?
         {
@@ -91,23 +97,6 @@ impl Proxy {
             return self.find_stream(io, id, place, otherwise);
         }
         self.find_connection(io, id, place)
-    }
-
-    /// Gives the exchange a response that is stored, or the connection that its client has for itself, if there is either.
-    #[cold]
-    #[inline(never)]
-    fn take_what_is_there<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
-        if self.exchanges.live(id)?.caching().is_some()
-            && let Looked::Taken = self.look_up(io, id)?
-        {
-            return Ok(true);
-        }
-        let Some(reserved) = self.client_side(id)?.client.reserved.take() else { return Ok(false) };
-        let is_taken = self.take_reserved(io, id, reserved)?;
-        if !is_taken {
-            self.retire(io, reserved);
-        }
-        Ok(is_taken)
     }
 
     /// Gives the exchange a connection of its own to the server at `place`: an idle one, or a new one.

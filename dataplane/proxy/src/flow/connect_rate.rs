@@ -8,7 +8,7 @@ use weir_telemetry::Cause;
 
 use crate::{
     error::Error,
-    exchange::{Exchange, table::ExchangeId},
+    exchange::table::ExchangeId,
     io::{Conn, Io, Time},
     pool::{Connect, Place},
     proxy::Proxy,
@@ -26,16 +26,18 @@ impl Proxy {
         mut place: Place,
         pool: &Arc<Pool>,
     ) -> Result<(), Error> {
-        let mut avoided = self.exchanges.live(id)?.tried.clone();
+        let mut refused = self.exchanges.live(id)?.tried.clone();
         while !self.may_connect_for(io.now(), id, place)? {
             self.core.pools.end(place);
-            avoided.push(place.server);
+            refused.push(place.server);
             let exchange = self.exchanges.live(id)?;
             if exchange.named == Some(place.server) {
                 exchange.lose_bond(Standing::Full);
             }
             let key = exchange.key;
-            place = self.place_with_room(io, pool, key, avoided.clone()).ok_or(Error::ServersTooOften)?;
+            let (avoided, has_other) = self.core.pools.without_connection(pool.id, refused.clone(), true, io.now());
+            let other = if has_other { self.place_with_room(io, pool, key, avoided) } else { None };
+            place = other.ok_or(Error::ServersTooOften)?;
             if self.take_idle(io, id, place)? {
                 return Ok(());
             }
@@ -57,17 +59,19 @@ impl Proxy {
     /// The error of a request that no stream is left for in its pool.
     #[cold]
     pub(super) fn without_stream(&mut self, now: Time, id: ExchangeId, otherwise: Error) -> Error {
-        let pool = self.exchanges.find(id).and_then(|exchange| Exchange::pool(exchange).cloned());
-        let is_beyond = pool.is_some_and(|pool| self.core.pools.had_too_many_connects(&pool, now));
+        let Self { exchanges, core, .. } = self;
+        let is_beyond = exchanges.find(id).is_some_and(|exchange| {
+            exchange.pool().is_some_and(|pool| core.pools.had_too_many_connects(pool, &exchange.tried, now))
+        });
         if is_beyond { Error::ServersTooOften } else { otherwise }
     }
 
-    /// The error of a client of a tunnel that no server is left for.
+    /// The error of a client of a tunnel that no server is left for, beside those that were tried.
     #[cold]
-    pub(super) fn without_server(&mut self, now: Time, conn: Conn, otherwise: Error) -> Error {
+    pub(super) fn without_server(&mut self, now: Time, conn: Conn, tried: &[u32], otherwise: Error) -> Error {
         let Some(client) = self.clients.find(conn) else { return otherwise };
         let aim = client.service.aim(client.peer, client.facts.listener().port());
-        let is_beyond = aim.pools().any(|pool| self.core.pools.had_too_many_connects(pool, now));
+        let is_beyond = aim.pools().any(|pool| self.core.pools.had_too_many_connects(pool, tried, now));
         if is_beyond { Error::ServersTooOften } else { otherwise }
     }
 }

@@ -41,15 +41,21 @@ impl Proxy {
         io: &mut I,
         pool: &Arc<Pool>,
         key: HashKey,
-        mut avoided: Vec<u32>,
+        mut refused: Vec<u32>,
     ) -> Option<Place> {
+        let mut avoided = refused.clone();
         loop {
-            let place = self.place_with_room(io, pool, key, avoided.clone())?;
+            let place = self.place_with_room(io, pool, key, avoided)?;
             if pool.connect_rate.is_none() || self.core.pools.connect(place, io.now()) != Connect::IsTooMany {
                 return Some(place);
             }
             self.core.pools.end(place);
-            avoided.push(place.server);
+            refused.push(place.server);
+            let (others, has_other) = self.core.pools.without_connection(pool.id, refused.clone(), false, io.now());
+            if !has_other {
+                return None;
+            }
+            avoided = others;
         }
     }
 

@@ -14,7 +14,8 @@ impl Proxy {
     /// When [`handle`](crate::io::Handler::handle) and [`handle_datagrams`](Self::handle_datagrams) have to be called
     /// even if nothing has come.
     pub fn due(&self) -> Option<Time> {
-        let due = [self.sessions.due(), self.core.pools.leavers.due()];
+        let queues = self.core.pools.admits_at.filter(|_| !self.core.queues.are_empty());
+        let due = [self.sessions.due(), self.core.pools.leavers.due(), queues];
         due.into_iter().flatten().min()
     }
 

@@ -59,8 +59,9 @@ impl Proxy {
         self.find_server_or_wait::<I, false>(io, id, otherwise)
     }
 
-    /// Whether the only server that a request is bound to, or each one that may take it, has too many connections. `full`:
-    /// requests that have to wait because of the latter.
+    /// True: the server that a request is bound to is full, or all servers are that may take it. A server beyond the rate of
+    /// new connections, without an idle one, counts as full, too. `full` has the requests for which the second was found in
+    /// this batch: one that is alike is not asked again.
     fn has_to_wait(&mut self, now: Time, id: ExchangeId, full: &mut Vec<Alike>) -> Result<bool, Error> {
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
@@ -151,14 +152,14 @@ impl Proxy {
     fn room(&mut self, now: Time, id: ExchangeId, pool: &Pool) -> Result<Room, Error> {
         let tried = self.exchanges.live(id)?.tried.clone();
         if pool.http2.is_none() {
-            return Ok(self.core.pools.room(pool, &tried));
+            return Ok(self.core.pools.room(pool, &tried, now));
         }
         let places = self.core.pools.standing_beside(pool, &tried);
         let has_some = !places.is_empty();
         for place in places {
             if self.core.pools.carriers(place).is_none() {
                 // The pool has changed since the request came: its servers do not speak HTTP/2 any more.
-                return Ok(self.core.pools.room(pool, &tried));
+                return Ok(self.core.pools.room(pool, &tried, now));
             }
             if self.has_stream_for(now, id, place)? {
                 return Ok(Room::Some);
@@ -180,7 +181,8 @@ impl Proxy {
             let suits = back.sole == sole && server.asked_name == exchange.asked_name && server.has_life_left(now);
             back.is_unused() || takes_streams && suits && back.has_room()
         };
-        Ok(carriers.conns.iter().any(takes_one_more) || core.would_connect(servers, place))
+        Ok(carriers.conns.iter().any(takes_one_more)
+            || core.would_connect(servers, place) && core.pools.may_begin_connect(place, now))
     }
 
     /// Puts a request into the queue of its pool. False: that is full.
@@ -202,6 +204,7 @@ impl Proxy {
         }
         self.return_to_full(io.now(), id)?;
         let ClientSide { exchange, client, core } = self.client_side(id)?;
+        exchange.shrink_head();
         if exchange.queue(io.now(), pool.timeouts.response) {
             core.counters.note(Happening::Queued { pool: pool.id });
         }
@@ -216,7 +219,7 @@ impl Proxy {
     #[cold]
     #[inline(never)]
     pub(super) fn serve_queues<I: Io>(&mut self, io: &mut I) {
-        self.core.queues.are_due = false;
+        (self.core.queues.are_due, self.core.pools.admits_at) = (false, None);
         let mut some_go_on = false;
         for pool in self.core.queues.pools() {
             self.forget_gone(pool);
@@ -232,6 +235,8 @@ impl Proxy {
         }
         self.core.queues.forget_empty();
         if some_go_on {
+            // Queues of one group may take the same places: each is the first in its turn.
+            self.core.queues.turn();
             self.end_batch(io);
         }
     }

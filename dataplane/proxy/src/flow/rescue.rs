@@ -344,7 +344,7 @@ impl Proxy {
             Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
         };
         let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
-        let is_of_client = may_be_of_client(error, exchange, client.call().is_some());
+        let is_of_client = may_be_of_client(error, exchange, client.call().is_some(), io.now());
         let shown = exchange.judged.follow(true, true).filter(|_| error.blames_server() && !is_of_client);
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     exchange::{Exchange, judged::Judged, table::ExchangeId},
     flow::judging::judge,
-    io::{Close, Io},
+    io::{Close, Io, Time},
     pool::{Place, Pools},
     proxy::{Parties, Proxy},
 };
@@ -15,10 +15,11 @@ use crate::{
 /// Whether the request goes to another server instead of passing on a response with this status. That server must be
 /// there already: otherwise the client would lose this answer and get none.
 #[cold]
-pub(crate) fn is_withheld(exchange: &Exchange, pools: &mut Pools, at: Place, status: u16) -> bool {
+pub(crate) fn is_withheld(exchange: &Exchange, pools: &mut Pools, (at, status): (Place, u16), now: Time) -> bool {
     let Some(reselect) = exchange.reselect() else { return false };
-    let is_withheld =
-        reselect.follows(status) && exchange.reselects() < reselect.max_retries && pools.has_other(at, &exchange.tried);
+    let is_withheld = reselect.follows(status)
+        && exchange.reselects() < reselect.max_retries
+        && pools.has_other(at, &exchange.tried, now);
     if is_withheld {
         pools.withheld_status = status;
     }

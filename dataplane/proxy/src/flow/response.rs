@@ -8,7 +8,7 @@ use weir_balance::Shown;
 use weir_coding::Coded;
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
-use weir_script::{Ending, Seen};
+use weir_script::Seen;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{HeadSink, ResponseHead, SWITCHING_PROTOCOLS, Version},
@@ -29,16 +29,16 @@ use crate::{
     },
     flow::{
         coding, excluded,
-        judging::judge,
+        judging::{judge, judge_whole},
         reselect::is_withheld,
         storing::{self, Stored},
     },
     head::{self, Target},
     io::{After, Close, Conn, Io},
-    pool::Idle,
+    pool::{Idle, Pools},
     proxy::{Parties, Proxy},
     records::Noted,
-    scripting::{Halt, Scripting},
+    scripting::{Halt, Replaced, Scripting},
     server::{Life, Server, State},
 };
 
@@ -150,7 +150,7 @@ impl Proxy {
         let now = io.now();
         let asked = self.parties(id).ok().map(|parties| (parties.server.place, parties.exchange.stamps.waited(now)));
         match (self.hear_of_stored(io, id), asked) {
-            (true, Some((at, waited))) => self.core.pools.judge(at, Shown::Good, waited, now),
+            (true, Some((at, waited))) => _ = self.core.pools.judge(at, Shown::Good, waited, now),
             (true, None) => {}
             (false, _) => self.reselect(io, id),
         }
@@ -248,6 +248,9 @@ impl Parties<'_> {
         let client_goes_on = delivery.client_goes_on && uploaded;
         let server_goes_on = delivery.server_goes_on && uploaded;
         self.core.pools.sent(self.server.place, delivery.body.content_bytes, io.now());
+        if self.core.pools.heeds_good(self.server.place) && self.client.call().is_none() {
+            judge_whole(self.exchange, &mut self.core.pools, self.server.place, io.now());
+        }
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
@@ -263,11 +266,10 @@ impl Parties<'_> {
             // The server sent more than the response, or took less than the whole request.
             return Ok(Some((conn, if goes_on { Close::Abort } else { Close::Flush })));
         }
-        if core.draining || !server.has_life_left(io.now()) || !core.pools.keeps(place, &server.pool) {
+        if core.draining || !server.has_life_left(io.now()) || !core.pools.gives_back(place, &server.pool) {
             return Ok(Some((conn, Close::Flush)));
         }
         let is_shared = !server.binds && exchange.http()?.connection_multiplexing;
-        core.pools.end(place);
         server.connection.line.read(io, true);
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         if !is_shared {
@@ -284,7 +286,8 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let (mut seen, mut ending, mut replaced) = (exchange.take_seen(), None, 0);
+        let (mut seen, mut replaced) = (exchange.take_seen(), None);
+        let is_scripted = seen.is_some();
         let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
@@ -297,21 +300,19 @@ impl Parties<'_> {
             }
             if head.status >= 400 {
                 excluded::count_of_server(&mut core.counters, exchange.pool(), place.server, head.status);
-                if is_withheld(exchange, &mut core.pools, place, head.status)
+                if is_withheld(exchange, &mut core.pools, (place, head.status), io.now())
                     && !(binds || context.http.binds_connection_by(head))
                 {
                     return Ok(None);
                 }
             }
-            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut ending);
-            let edits = edits.inspect_err(|_| replaced = head.status)?;
+            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut replaced)?;
             context.translate(io, received, Incoming::of_server(received.framing), edits)
         });
-        core.follow_scripts(exchange, client.noted, seen, ending);
-        let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
-        if written.is_err() && replaced > 0 {
-            judge(exchange, &mut core.pools, client.call().is_some(), (place, replaced), io.now());
+        if is_scripted {
+            self.follow_scripts(io, seen, replaced);
         }
+        let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         self.pass_written(io, written?)
     }
 
@@ -329,7 +330,8 @@ impl Parties<'_> {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let (mut seen, mut ending) = (exchange.take_seen(), None);
+        let (mut seen, mut replaced) = (exchange.take_seen(), None);
+        let is_scripted = seen.is_some();
         let cookie = (server.place.server, core.date.unix_s(), &mut core.cookie_line);
         let context = Context::of(exchange, client, cookie, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let is_all = body.has_all_come();
@@ -345,32 +347,41 @@ impl Parties<'_> {
             }
         }
         let may_withhold = status >= 400 && !binds;
-        let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
+        let written = match may_withhold && is_withheld(exchange, &mut core.pools, (server.place, status), io.now()) {
             true => Ok(None),
             false => {
-                let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut ending);
+                let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut replaced);
                 edits.and_then(|edits| context.translate(io, received, body, edits))
             }
         };
-        core.follow_scripts(exchange, client.noted, seen, ending);
-        if client.call().is_some() {
+        let is_call = client.call().is_some();
+        if is_scripted {
+            self.follow_scripts(io, seen, replaced);
+        }
+        if is_call {
             self.judge_answer(io, &received.head, is_all);
         }
-        if written.is_err() {
-            let Parties { exchange, client, server, core } = self;
-            judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
-        }
         self.pass_written(io, written?)
+    }
+
+    /// Keeps what scripts for a response have left. A response that they have replaced shows what it shows about its server.
+    #[cold]
+    #[inline(never)]
+    fn follow_scripts<I: Io>(&mut self, io: &I, seen: Option<Box<Seen>>, replaced: Option<Replaced>) {
+        let Parties { exchange, client, server, core } = self;
+        let ending = replaced.and_then(|Replaced { status, ending }| {
+            hear(&mut core.pools, server);
+            judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
+            ending
+        });
+        core.follow_scripts(exchange, client.noted, seen, ending);
     }
 
     /// `None`: the response is withheld.
     #[inline(always)]
     fn pass_written<I: Io>(&mut self, io: &mut I, written: Option<Written>) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
-        match std::mem::take(&mut server.unproven) {
-            true => core.pools.proved(server.place),
-            false => core.pools.answered(server.place),
-        }
+        hear(&mut core.pools, server);
         let Some(Written { status, out, delivery, binds }) = written else { return Ok(Passed::Withheld) };
         server.binds |= binds;
         if status >= 200 {
@@ -387,8 +398,8 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
             exchange.has_failed(io.now());
-        }
-        if status >= 400 || core.pools.some_failed() {
+            judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
+        } else if core.pools.heeds_good(server.place) {
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         }
         let switches = status == SWITCHING_PROTOCOLS;
@@ -397,6 +408,15 @@ impl Parties<'_> {
         }
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
         Ok(if switches { Passed::Switch } else { Passed::Head })
+    }
+}
+
+/// A server has answered.
+#[inline(always)]
+fn hear(pools: &mut Pools, server: &mut Server) {
+    match std::mem::take(&mut server.unproven) {
+        true => pools.proved(server.place),
+        false => pools.answered(server.place),
     }
 }
 
@@ -520,10 +540,10 @@ impl<'p> Context<'p> {
         scripting: &mut Scripting,
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
-        ending: &mut Option<Ending>,
+        replaced: &mut Option<Replaced>,
     ) -> Result<Option<Edits<'static>>, Error> {
         match seen {
-            Some(_) if head.status >= 200 => self.ask_scripts(scripting, seen, head, ending),
+            Some(_) if head.status >= 200 => self.ask_scripts(scripting, seen, head, replaced),
             _ => Ok(None),
         }
     }
@@ -535,7 +555,7 @@ impl<'p> Context<'p> {
         scripting: &mut Scripting,
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
-        ending: &mut Option<Ending>,
+        replaced: &mut Option<Replaced>,
     ) -> Result<Option<Edits<'static>>, Error> {
         let scripts = self.exchange.service.scripts.as_deref().filter(|scripts| scripts.on_response);
         let caching = self.exchange.caching();
@@ -550,9 +570,11 @@ impl<'p> Context<'p> {
                 caching.give_up();
             }
             let error = Error::from(&halt);
-            if let Halt::Ended(how) = halt {
-                *ending = Some(how);
-            }
+            let ending = match halt {
+                Halt::Ended(how) => Some(how),
+                Halt::Failed => None,
+            };
+            *replaced = Some(Replaced { status: head.status, ending });
             error
         })
     }

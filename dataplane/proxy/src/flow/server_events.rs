@@ -216,7 +216,8 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return false };
         let left = server.connect_left(io.now());
         let is_last = tried.len() + 1 >= self.core.limits.server_tries;
-        let waits = left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, &tried));
+        let waits =
+            left != Some(Duration::ZERO) && (is_last || !self.core.pools.has_other(server.place, &tried, io.now()));
         if waits {
             server.connection.line.expect(io, left);
         }

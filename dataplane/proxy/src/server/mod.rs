@@ -190,8 +190,7 @@ impl Server {
     }
 
     fn name(&self, tls: &ServerTls) -> ServerName {
-        let server =
-            self.pool.servers.get(self.place.position as usize).filter(|server| server.id == self.place.server);
+        let server = self.pool.server(self.place.server, self.place.position);
         let hostname = server.and_then(|server| server.hostname.as_ref());
         let given = self.asked_name.as_deref().or(tls.fixed_name()).or(hostname);
         given.cloned().unwrap_or_else(|| self.place.address.ip().into())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_api::dataplane::v1::{self as api, CookiePersistence, RateLimit, rate_limit::Action};
-use weir_proxy::io::{Close, Event};
+use weir_proxy::io::{Close, Event, Gone};
 use weir_telemetry::{Cause, record::Reasons};
 use weir_wire::http2::Settings;
 
@@ -156,4 +156,53 @@ fn streams_on_a_connection_that_stands_do_not_count() {
     origin.answers(&mut stage, 3, "ok");
     assert_eq!((status(&stage.sent(first)), status(&stage.sent(second))), ("200", "200"));
     stage.batch(vec![Event::Eof { conn: first }]);
+}
+
+#[test]
+fn requests_in_a_queue_wait_for_the_next_connection_too() {
+    let mut plan = limited(plan(1), busy());
+    plan.pools[0].request_queue_depth = Some(8);
+    let mut stage = Stage::new(&plan);
+    assert_eq!(status(&gets(&mut stage, GET)), "200");
+    let waiting: Vec<_> = (0..2).map(|_| asks(&mut stage, GET)).collect();
+    assert_eq!((stage.dials(), stage.failures(Cause::ServerConnectionRate)), (1, 0));
+    for client in waiting.iter().rev() {
+        let now = weir_proxy::io::Io::now(&stage.tape);
+        let due = stage.proxy.due().expect("a connection may begin then").since(now);
+        assert!(due > Duration::from_secs(9) && due <= Duration::from_secs(10), "{due:?}");
+        stage.tape.sleep(due);
+        stage.batch(vec![]);
+        let server = stage.connected();
+        stage.says(server, LAST);
+        assert_eq!(status(&stage.sent(*client)), "200");
+    }
+    assert_eq!(stage.proxy.due(), None);
+    assert_eq!((stage.dials(), stage.failures(Cause::ServerConnectionRate)), (3, 0));
+}
+
+#[test]
+fn response_is_not_withheld_where_the_other_server_may_get_no_connection() {
+    let mut plan = limited(plan(2), busy());
+    plan.pools[0].reselect = Some(api::Reselect {
+        statuses: vec![api::StatusRange { first: 503, last: 503 }],
+        max_retries: 2,
+        ..Default::default()
+    });
+    let mut stage = Stage::new(&plan);
+    assert_eq!(status(&gets(&mut stage, GET)), "200");
+    let client = asks(&mut stage, GET);
+    let server = stage.connected();
+    stage.says(server, LAST.replace("200 OK", "503 Service Unavailable"));
+    assert_eq!(status(&stage.sent(client)), "503");
+    assert_eq!(stage.failures(Cause::ServerConnectionRate), 0);
+}
+
+#[test]
+fn failure_of_the_only_server_is_not_called_its_rate() {
+    let mut stage = Stage::new(&limited(l4_plan(1), closes(false)));
+    let client = stage.client();
+    let server = stage.dialled();
+    stage.gone(server, Gone::Refused);
+    assert!(stage.closed(client).is_some());
+    assert_eq!((stage.failures(Cause::ServerConnectionRate), stage.failures(Cause::ServerRefused)), (0, 1));
 }

@@ -24,6 +24,10 @@ const EXPECTED: &str = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\
 const PAUSE: Duration = Duration::from_secs(30);
 /// After a trial whose response has begun well.
 const SETTLED: Duration = Duration::from_secs(1);
+/// Between two requests. Errors of less than a second eject nobody.
+const STEP: Duration = Duration::from_millis(20);
+/// Between two requests to the same server.
+const LONG_STEP: Duration = Duration::from_millis(170);
 /// A response that does not end.
 const STREAMS: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n";
@@ -47,6 +51,7 @@ fn stage(plan: &Plan) -> Stage {
 fn ask(stage: &mut Stage, requests: usize, end: impl Fn(&mut Stage, Conn)) -> usize {
     let mut bad = 0;
     for _ in 0..requests {
+        stage.tape.sleep(STEP);
         let client = stage.client();
         stage.says(client, GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
         let is_bad = stage.dialled_address() == BAD;
@@ -139,6 +144,7 @@ fn ask_again(plan: Plan, again: &str, end: impl Fn(&mut Stage, Conn)) -> (Stage,
     let mut bad = 0;
     for (client, server) in known {
         let dials = stage.dials();
+        stage.tape.sleep(LONG_STEP);
         stage.says(client, again);
         if stage.dials() == dials {
             end(&mut stage, server);
@@ -160,20 +166,48 @@ fn responses_that_are_cut_and_connections_that_end_without_one_are_errors() {
     ];
     for (number, end) in ends.into_iter().enumerate() {
         let (stage, bad) = ask_again(watching(4), POST, end);
-        assert!((6..8).contains(&bad), "{number}: {bad} before it was ejected");
+        assert!((7..9).contains(&bad), "{number}: {bad} before it was ejected");
         assert_eq!(stage.suspects().len(), 1, "{number}");
     }
+}
+
+/// What servers do that get no more of a request.
+const GIVE_UP: [fn(&mut Stage, Conn); 4] = [
+    |stage, server| stage.gone(server, Gone::Reset),
+    |stage, server| stage.batch(vec![Event::Eof { conn: server }]),
+    |stage, server| stage.says(server, ERROR),
+    |stage, server| stage.says(server, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"),
+];
+
+#[test]
+fn server_that_does_not_wait_for_the_rest_of_a_request_is_to_blame() {
+    let half = POST.replace("Length: 2", "Length: 9");
+    for (number, end) in GIVE_UP[..3].iter().enumerate() {
+        let (stage, bad) = ask_again(watching(4), &half, end);
+        assert_eq!((bad, stage.suspects().len()), (7, 1), "{number}");
+    }
+}
+
+#[test]
+fn response_that_begins_before_its_request_ends_counts_at_its_end() {
+    let half = POST.replace("Length: 2", "Length: 9");
+    let number = std::cell::Cell::new(0);
+    let mostly_good = |stage: &mut Stage, server: Conn| {
+        number.set(number.get() + 1);
+        stage.says(server, if number.get() % 2 == 0 { ERROR } else { OK });
+    };
+    let (stage, bad) = ask_again(watching(4), &half, mostly_good);
+    assert_eq!((bad, stage.suspects().len()), (20, 0));
 }
 
 #[test]
 fn server_that_waits_in_vain_for_the_rest_of_a_request_is_not_to_blame() {
     let half = POST.replace("Length: 2", "Length: 9");
-    let ends: [fn(&mut Stage, Conn); 3] = [
-        |stage, server| stage.gone(server, Gone::Reset),
-        |stage, server| stage.batch(vec![Event::Eof { conn: server }]),
-        |stage, server| stage.says(server, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"),
-    ];
-    for (number, end) in ends.into_iter().enumerate() {
+    for (number, end) in GIVE_UP.into_iter().enumerate() {
+        let end = |stage: &mut Stage, server| {
+            stage.tape.sleep(Duration::from_secs(1));
+            end(stage, server);
+        };
         let (mut stage, bad) = ask_again(watching(4), &half, end);
         assert_eq!((bad, stage.suspects().len()), (20, 0), "{number}");
         // New connections show as little.
@@ -238,6 +272,7 @@ fn client_with_a_connection_of_its_own_leaves_an_ejected_server_of_http2_and_tak
     let mut errors = 0;
     while stage.dials() == 4 && errors < 30 {
         let asked = browser.asks(&mut stage, "GET", &[], true);
+        stage.tape.sleep(LONG_STEP);
         if stage.dials() == 4 {
             origin.hears(&mut stage);
             let id = 3 + 2 * errors;
@@ -290,6 +325,7 @@ fn withheld_responses_are_errors_too() {
     let mut stage = stage(&plan);
     let mut bad = 0;
     for _ in 0..100 {
+        stage.tape.sleep(STEP);
         let client = stage.client();
         stage.says(client, GET);
         while stage.dialled_address() == BAD && stage.sent(client).is_empty() {
@@ -313,6 +349,7 @@ fn call(answers: Answers) -> usize {
     let mut stage = stage(&http2(to_http2(watching(4))));
     let mut bad = 0;
     for _ in 0..100 {
+        stage.tape.sleep(STEP);
         let mut browser = Browser::new(&mut stage);
         browser.asks(&mut stage, "POST", CALL, true);
         let is_bad = stage.dialled_address() == BAD;

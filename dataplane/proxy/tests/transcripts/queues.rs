@@ -351,6 +351,25 @@ fn request_for_one_pool_does_not_keep_those_of_a_group_from_another_one() {
     assert_eq!((path(&stage.sent(second)), stage.queue_counts()), ("/any", [1, 2, 0, 0]));
 }
 
+#[test]
+fn queues_that_wait_for_the_same_server_take_turns() {
+    let plan = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
+    let mut stage = Stage::new(&with(plan, to_pool("/second", "pool-1")));
+    (0..2).for_each(|_| _ = asks(&mut stage, GET));
+    let second = stage.connected();
+    stage.sent(second);
+    for name in ["a", "b", "c", "second/x", "second/y"] {
+        asks(&mut stage, &get(name));
+    }
+    let came: Vec<_> = (0..4)
+        .map(|_| {
+            stage.says(second, OK);
+            path(&stage.sent(second)).to_owned()
+        })
+        .collect();
+    assert_eq!(came, ["/c", "/second/y", "/a", "/second/x"], "b waits behind x");
+}
+
 /// Gives the first pool a backup with one server.
 fn with_backup(plan: &mut api::Plan) {
     let mut spare = plan.pools[0].clone();
@@ -448,22 +467,6 @@ fn request_that_a_server_wants_by_http_1_waits_for_a_connection_of_its_own() {
     assert_eq!((stage.dials(), stage.queue().waiting), (2, 0));
     let server = stage.connected();
     assert_eq!(path(&stage.sent(server)), "/old");
-}
-
-#[test]
-fn many_requests_leave_a_queue_in_several_batches() {
-    let before = queueing(1, 300);
-    let mut stage = Stage::new(&before);
-    asks(&mut stage, GET);
-    (0..300).for_each(|_| _ = asks(&mut stage, GET));
-    assert_eq!((stage.dials(), stage.queue_counts()), (1, [300, 300, 0, 0]));
-    let mut after = before.clone();
-    (after.revision, after.pools[0].servers[0].max_connections) = (2, 0);
-    stage.replace(&after);
-    for (dials, waiting, has_more) in [(257, 44, true), (301, 0, false)] {
-        stage.pass_time(Duration::ZERO);
-        assert_eq!((stage.dials(), stage.queue().waiting, stage.proxy.has_more_to_do()), (dials, waiting, has_more));
-    }
 }
 
 #[test]
