@@ -174,13 +174,16 @@ var bypasses = map[string]string{
 func (t *teller) servers() string {
 	said := t.engine.said
 	takes := 0
-	var others, ramping []string
+	var others, lesser []string
+	shares := map[uint32]bool{}
 	for _, standing := range said.GetServers() {
 		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE {
 			takes++
-			if share := standing.GetSharePercent(); share > 0 && share < 100 {
-				ramping = append(ramping, fmt.Sprintf("%s gets %d %% of its share, because it has come up lately",
-					standing.GetServerId(), share))
+			share := standing.GetSharePercent()
+			shares[share] = true
+			if share > 0 && share < 100 {
+				lesser = append(lesser, fmt.Sprintf("%s gets %d %% of its share, because it has come up lately, "+
+					"or some of its responses were errors", standing.GetServerId(), share))
 			}
 			continue
 		}
@@ -194,9 +197,11 @@ func (t *teller) servers() string {
 	of := fmt.Sprint(said.GetServersTotal())
 	if listed := len(said.GetServers()); listed < int(said.GetServersTotal()) {
 		of = fmt.Sprintf("the first %d of %s", listed, of)
+	} else if len(shares) == 1 {
+		lesser = nil // they share requests as if each had all of its share
 	}
 	text := fmt.Sprintf("%d of %s take requests", takes, of)
-	if told := append(others, ramping...); len(told) > 0 {
+	if told := append(others, lesser...); len(told) > 0 {
 		text += ": " + listed(told)
 	}
 	return text + "."

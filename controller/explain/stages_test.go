@@ -30,7 +30,7 @@ func TestEachEngineTellsASentenceForEachStage(t *testing.T) {
 		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web; its child vs-gone, chosen by host and path, gets the request.
 engine: Worker 0 of the engine one answers, by revision 11 of its configuration, the newest.
 pool: The pool is web-pool: least connections as worker 0 of 2 sees it.
-servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled, 10.0.0.2:80 gets 40 % of its share, because it has come up lately.
+servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled, 10.0.0.2:80 gets 40 % of its share, because it has come up lately, or some of its responses were errors.
 server: The server would be 10.0.0.2:80, because the client is bound to it.
 connection: The client would be asked to connect to another engine afterwards.`: {
 			Revision: 11, Workers: 2, VirtualServiceUuid: "vs-1", ChildUuid: "vs-gone",
@@ -49,7 +49,8 @@ response: The engine would end the connection, because of no_server: every serve
 			Revision: 3, Workers: 2, VirtualServiceUuid: "vs-1", PoolUuid: "pool-1", Cause: "no_server",
 			Algorithm: dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH,
 			HashInput: dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS, ServersTotal: 1,
-			Servers: []*dataplanev1.Standing{{Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE}}},
+			Servers: []*dataplanev1.Standing{{Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE,
+				SharePercent: 40}}},
 		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
 engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.
 response: The client would get 301 to https://a/, from the engine itself, because of redirect_to_https: the application profile redirects plain requests (http_to_https).`: {

@@ -41,7 +41,7 @@ func init() {
 		},
 		Builtins: []schema.Object{
 			sslProfile("System-Standard", "SSL_PROFILE_TYPE_APPLICATION", standardCiphers),
-			sslProfile("System-Standard-PFS", "SSL_PROFILE_TYPE_APPLICATION", pfsCiphers),
+			sslProfile("System-Standard-PFS", "SSL_PROFILE_TYPE_APPLICATION", standardCiphers),
 			sslProfile("System-Standard-Portal", "SSL_PROFILE_TYPE_SYSTEM", portalCiphers),
 		},
 		Kept: []schema.Rule{
@@ -105,13 +105,11 @@ func (p *SSLProfile) Validate() *schema.FieldError {
 	return nil
 }
 
-// The cipher lists of the built-in SSL profiles, in openssl's format.
+// The cipher lists of the built-in SSL profiles, in openssl's format. Those of Avi also have suites that no engine
+// offers: with CBC, with 3DES, and without forward secrecy.
 const (
-	pfsCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:" +
-		"ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA384:ECDHE-RSA-AES128-SHA256:" +
-		"ECDHE-RSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES128-SHA:ECDHE-RSA-AES256-SHA"
-	standardCiphers = pfsCiphers +
-		":AES128-GCM-SHA256:AES256-GCM-SHA384:AES128-SHA256:AES256-SHA256:AES128-SHA:AES256-SHA:DES-CBC3-SHA"
+	standardCiphers = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:" +
+		"ECDHE-RSA-AES256-GCM-SHA384"
 	portalCiphers = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256:" +
 		"ECDHE-RSA-AES128-GCM-SHA256"
 )
