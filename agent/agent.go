@@ -183,6 +183,7 @@ type server interface {
 	StateChanged(plan.Member)
 	LetGo()
 	Ask(*dataplanev1.Question) bool
+	Share(*dataplanev1.KeyShares)
 }
 
 // newServer makes a server from the other parts of the agent.
@@ -237,7 +238,7 @@ func newAgent(
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.detour, core.preparer, core.stateChanged = a.routes, a.detour, a.preparer, a.server.StateChanged
-	core.ask = a.server.Ask
+	core.ask, core.share = a.server.Ask, a.server.Share
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if kept != nil {

@@ -28,6 +28,7 @@ type engine struct {
 	preparer     *preparer
 	stateChanged func(plan.Member)
 	ask          func(*dataplanev1.Question) bool
+	share        func(*dataplanev1.KeyShares)
 	watch        func(*plan.Plan)
 	verdicts     func() []monitor.Verdict
 	send         func(*enginev1.Report)
@@ -133,6 +134,9 @@ func (e *engine) Ask(question *dataplanev1.Question) {
 	e.Explained(&dataplanev1.Explanation{Id: question.GetId(), Error: refused})
 }
 
+// Share passes shares of hot keys on to the data plane.
+func (e *engine) Share(shares *dataplanev1.KeyShares) { e.share(shares) }
+
 func (e *engine) Heartbeat() *enginev1.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,6 +222,10 @@ func (e *engine) Sampled(sample dataplane.Sample) {
 
 func (e *engine) Explained(explanation *dataplanev1.Explanation) {
 	e.send(&enginev1.Report{Body: &enginev1.Report_Explanation{Explanation: explanation}})
+}
+
+func (e *engine) Demanded(demands *dataplanev1.KeyDemands) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_KeyDemands{KeyDemands: demands}})
 }
 
 func same(a, b *detour.Counts) bool {

@@ -30,6 +30,8 @@ func (k *kernel) Apply(plan *plan.Plan)    { k.asked <- plan }
 func (k *kernel) StateChanged(plan.Member) {}
 func (k *kernel) LetGo()                   {}
 
+func (k *kernel) Share(*dataplanev1.KeyShares) {}
+
 func (k *kernel) Ask(question *dataplanev1.Question) bool {
 	k.Explained(&dataplanev1.Explanation{Id: question.GetId()})
 	return true

@@ -9,15 +9,22 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/shares"
 )
 
-// ears take what engines report: answers to questions go to who has asked, everything to the fleet.
+// ears take what engines report: answers to questions go to who has asked, what is asked of hot keys to the broker,
+// everything else to the fleet.
 type ears struct {
 	*fleet.Fleet
 	explainer *explain.Explainer
+	shares    *shares.Broker
 }
 
 func (e ears) Reported(engineUUID string, report *enginev1.Report) {
+	if demands := report.GetKeyDemands(); demands != nil {
+		e.shares.Heard(engineUUID, demands)
+		return
+	}
 	if answer := report.GetExplanation(); answer != nil {
 		e.explainer.Heard(engineUUID, answer)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/revocation"
 	"github.com/weir-lb/weir/controller/runtime"
+	"github.com/weir-lb/weir/controller/shares"
 	"github.com/weir-lb/weir/controller/slowness"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/controller/unusual"
@@ -49,6 +50,8 @@ type leader struct {
 	unusual *unusual.Watch
 	slow    *slowness.Watch
 	explain *explain.Explainer
+	shares  *shares.Broker
+	secret  []byte // of limits
 	fetched *revocation.Watch
 	names   *names.Watch
 	scaling *autoscale.Watch
@@ -68,6 +71,8 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 		objects: data.objects, log: config.Log, events: told, reader: &reader{countries: data.countries},
 		fleet: known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
 		explain: explain.New(known),
+		shares:  shares.New(known.Assigned, known.IsConnected, time.Now),
+		secret:  data.sealer.Derive("limits"),
 		history: historyOf(config, data, known, grades, told, numbers),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
@@ -115,7 +120,7 @@ func (l *leader) orders() *orders {
 func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
 		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events,
-		log: l.log, reader: l.reader, claims: claims{},
+		log: l.log, reader: l.reader, claims: claims{}, limitSecret: l.secret,
 	}
 	defer l.events.Flush()
 	group, ctx := errgroup.WithContext(ctx)
@@ -125,6 +130,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
 	group.Go(func() error { return l.slow.Run(ctx) })
+	group.Go(func() error { return l.shares.Run(ctx) })
 	group.Go(func() error { return l.fetched.Run(ctx) })
 	group.Go(func() error { return l.names.Run(ctx) })
 	group.Go(func() error { return l.scaling.Run(ctx) })

@@ -34,7 +34,8 @@ type loop struct {
 	view *store.View // that read was made from
 	read content
 
-	claims claims
+	claims      claims
+	limitSecret []byte
 }
 
 // run goes on until ctx or the store ends.
@@ -111,6 +112,7 @@ func (l *loop) input() reconcile.Input {
 			Now: time.Now().UTC(),
 		},
 		Findings: l.read.findings, Rings: l.read.rings, Usage: l.fleet.Usage, Secret: newSecret,
+		LimitSecret: l.limitSecret,
 	}
 }
 

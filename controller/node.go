@@ -56,9 +56,11 @@ func openNode(
 	if err != nil {
 		return nil, err
 	}
-	agents := link.NewServer(authority, tokens, members, ears{leader.fleet, leader.explain}, leader.events, config.Log)
+	agents := link.NewServer(authority, tokens, members, ears{leader.fleet, leader.explain, leader.shares},
+		leader.events, config.Log)
 	agents.Records(taken)
 	leader.explain.Connect(agents.Ask)
+	leader.shares.Connect(agents.Share)
 	return &node{objects: data.objects, rest: api, link: agents}, nil
 }
 

@@ -47,6 +47,11 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 			if err := life.wire.write(asked); err != nil {
 				return s.lost(ctx, life, err)
 			}
+		case shares := <-s.shares:
+			told := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_KeyShares{KeyShares: shares}}
+			if err := life.wire.write(told); err != nil {
+				return s.lost(ctx, life, err)
+			}
 		case <-beats.C:
 			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
 				return s.replace(life)
@@ -146,6 +151,8 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 		}
 	case *dataplanev1.FromDataplane_Explanation:
 		s.Observer.Explained(frame.Explanation)
+	case *dataplanev1.FromDataplane_KeyDemands:
+		s.Observer.Demanded(frame.KeyDemands)
 	case *dataplanev1.FromDataplane_Sample:
 		life.silence = 0
 		s.Observer.Sampled(sampleOf(frame.Sample))

@@ -40,6 +40,7 @@ type Observer interface {
 	Changed(Status)
 	Sampled(Sample)
 	Explained(*dataplanev1.Explanation)
+	Demanded(*dataplanev1.KeyDemands)
 }
 
 // Config says what to run and whom to tell.
@@ -78,6 +79,7 @@ type Supervisor struct {
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
 	questions     chan *dataplanev1.Question
+	shares        chan *dataplanev1.KeyShares
 	recordsTaken  chan struct{} // capacity 1
 	beat          time.Duration
 	exitPatience  time.Duration // shorter in tests
@@ -101,6 +103,7 @@ func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
 		lettingGo: make(chan struct{}, 1), questions: make(chan *dataplanev1.Question, questionsMax),
+		shares:       make(chan *dataplanev1.KeyShares, sharesMax),
 		changed:      map[plan.Member]bool{},
 		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
@@ -139,6 +142,18 @@ func (s *Supervisor) Ask(question *dataplanev1.Question) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// sharesMax is how many answers about hot keys may wait. There are more only while the data plane does not serve.
+const sharesMax = 4
+
+// Share tells the data plane which shares of the rates of hot keys it has. What it cannot take in time is left out: it
+// falls back.
+func (s *Supervisor) Share(shares *dataplanev1.KeyShares) {
+	select {
+	case s.shares <- shares:
+	default:
 	}
 }
 

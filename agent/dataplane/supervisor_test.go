@@ -53,6 +53,8 @@ func (r *rig) Changed(status Status) {
 func (r *rig) Sampled(sample Sample) {
 	r.told <- fmt.Sprintf("sample %d", sample.Wire.GetUnixMs())
 }
+func (r *rig) Demanded(*dataplanev1.KeyDemands) {}
+
 func (r *rig) Explained(explanation *dataplanev1.Explanation) {
 	r.told <- fmt.Sprintf("explanation %d: %s", explanation.GetId(), explanation.GetServerId())
 }

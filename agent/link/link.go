@@ -35,12 +35,13 @@ const (
 
 // Engine is whom the link speaks for. None of its methods may block.
 type Engine interface {
-	Joined(*state.Identity)      // with this controller, for the first time
-	Renewed(*state.Identity)     // another certificate of the same engine
-	Hello() *enginev1.Hello      // a stream begins
-	Receive(*enginev1.PlanDelta) // a change of Plan
-	Ask(*dataplanev1.Question)   // what would happen to a request; an Explanation is sent
-	Heartbeat() *enginev1.Status // the controller wants to hear that we live
+	Joined(*state.Identity)       // with this controller, for the first time
+	Renewed(*state.Identity)      // another certificate of the same engine
+	Hello() *enginev1.Hello       // a stream begins
+	Receive(*enginev1.PlanDelta)  // a change of Plan
+	Ask(*dataplanev1.Question)    // what would happen to a request; an Explanation is sent
+	Share(*dataplanev1.KeyShares) // of the rates of hot keys
+	Heartbeat() *enginev1.Status  // the controller wants to hear that we live
 }
 
 // Config says where the controller is and who we are to it.
@@ -271,6 +272,8 @@ func (c *conversation) receive(context.Context) error {
 			c.link.Engine.Receive(body.Plan)
 		case *enginev1.Directive_Question:
 			c.link.Engine.Ask(body.Question)
+		case *enginev1.Directive_KeyShares:
+			c.link.Engine.Share(body.KeyShares)
 		}
 	}
 }

@@ -118,6 +118,8 @@ func (e *engine) Hello() *enginev1.Hello {
 	e.session.Opened()
 	return &enginev1.Hello{Revision: e.session.Revision()}
 }
+func (e *engine) Share(*dataplanev1.KeyShares) {}
+
 func (e *engine) Ask(question *dataplanev1.Question) {
 	e.write("asked %d", question.GetId())
 	e.link.Send(&enginev1.Report{Body: &enginev1.Report_Explanation{Explanation: &dataplanev1.Explanation{

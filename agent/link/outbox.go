@@ -10,8 +10,12 @@ import (
 // broken.
 const answersMax = 64
 
+// demandsMax is how many reports of hot keys may wait. Each has other keys, as long as there are many.
+const demandsMax = 16
+
 // outbox holds what one stream has to send. To put something in never blocks. Of status, samples (also of the host) and
-// routing only the newest is kept, of each server only the newest verdict. Too many answers end the stream.
+// routing only the newest is kept, of each server only the newest verdict, and of demands the newest few. Too many
+// answers end the stream.
 type outbox struct {
 	mu       sync.Mutex
 	ready    chan struct{} // capacity 1: there may be something to take
@@ -21,6 +25,7 @@ type outbox struct {
 	sample   *enginev1.Report
 	host     *enginev1.Report
 	routing  *enginev1.Report
+	demands  []*enginev1.Report
 	verdicts map[serverKey]*enginev1.ServerVerdict // no more than the Plan has servers
 }
 
@@ -42,6 +47,8 @@ func (o *outbox) put(report *enginev1.Report) {
 		o.host = report
 	case *enginev1.Report_Routing:
 		o.routing = report
+	case *enginev1.Report_KeyDemands:
+		o.demands = append(o.demands[max(0, len(o.demands)+1-demandsMax):], report)
 	case *enginev1.Report_Verdicts:
 		for _, verdict := range body.Verdicts.GetVerdicts() {
 			o.verdicts[serverKey{verdict.GetPoolUuid(), verdict.GetServerId()}] = verdict
@@ -71,12 +78,13 @@ func (o *outbox) take() ([]*enginev1.Report, bool) {
 		}
 		reports = append(reports, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: verdicts}})
 	}
+	reports = append(reports, o.demands...)
 	for _, latest := range []*enginev1.Report{o.status, o.routing, o.sample, o.host} {
 		if latest != nil {
 			reports = append(reports, latest)
 		}
 	}
-	o.answers, o.status, o.routing, o.sample, o.host = nil, nil, nil, nil, nil
+	o.answers, o.demands, o.status, o.routing, o.sample, o.host = nil, nil, nil, nil, nil, nil
 	clear(o.verdicts)
 	return reports, !o.overflow
 }

@@ -57,3 +57,16 @@ func TestGivesUpOnAControllerThatAsksAndDoesNotListen(t *testing.T) {
 		t.Error("keeps more answers than it may")
 	}
 }
+
+func TestKeepsTheNewestFewReportsOfHotKeys(t *testing.T) {
+	box := newOutbox()
+	const most = demandsMax * 3
+	for i := range uint64(most) {
+		box.put(&enginev1.Report{Body: &enginev1.Report_KeyDemands{KeyDemands: &dataplanev1.KeyDemands{Heard: i}}})
+	}
+	reports, ok := box.take()
+	if !ok || len(reports) != demandsMax || reports[0].GetKeyDemands().GetHeard() != most-demandsMax ||
+		reports[demandsMax-1].GetKeyDemands().GetHeard() != most-1 {
+		t.Errorf("got %v, %v", reports, ok)
+	}
+}

@@ -190,6 +190,16 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 // Ask passes a question on to the data plane.
 func (e *engine) Ask(question *dataplanev1.Question) { e.supervisor.Ask(question) }
 
+// Share passes shares of hot keys on to the data plane.
+func (e *engine) Share(shares *dataplanev1.KeyShares) { e.supervisor.Share(shares) }
+
+// Demanded passes on what is asked of hot keys.
+func (e *engine) Demanded(demands *dataplanev1.KeyDemands) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.send(&enginev1.Report{Body: &enginev1.Report_KeyDemands{KeyDemands: demands}})
+}
+
 // Explained passes on what the data plane says about a question.
 func (e *engine) Explained(explanation *dataplanev1.Explanation) {
 	e.mu.Lock()

@@ -63,7 +63,7 @@ var rows = []row{
 		Title: "10 times the limit of a virtual service, asked of 8 engines: what passes beyond the limit", Unit: "%",
 		Limit: 10}, 5 * time.Minute, overshoot(limitTotal)},
 	{findings.Bar{Row: "limits-client",
-		Title: "the same of one client whose connections reach all 8: each engine counts for itself", Unit: "%",
+		Title: "the same of the limit of each client, by one client whose connections reach all 8", Unit: "%",
 		Limit: 10}, 5 * time.Minute, overshoot(limitEachClient)},
 	{findings.Bar{Row: "hosts",
 		Title: "the virtual service of a host, by Host or server name, among 10,000: the dearest kind of name",

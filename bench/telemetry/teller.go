@@ -76,6 +76,8 @@ func (t *teller) Hello() *enginev1.Hello {
 		Verdicts:  new(enginev1.ServerVerdicts), Routing: new(enginev1.Routing), Detours: new(enginev1.Detours)}
 }
 
+func (t *teller) Share(*dataplanev1.KeyShares) {}
+
 // Ask is not answered: there is no data plane, and nobody asks here.
 func (t *teller) Ask(*dataplanev1.Question) {}
 

@@ -55,6 +55,13 @@ func (f *Fleet) IsConnected(engineUUID string) bool {
 	return f.known.engines[engineUUID].IsConnected()
 }
 
+// Assigned returns the engines of a virtual service, without standbys.
+func (f *Fleet) Assigned(serviceUUID string) []string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.known.Assigned(serviceUUID)
+}
+
 // Observe takes the newest state that the controller wants, and removes the records of deleted engines.
 func (f *Fleet) Observe(state reconcile.State) {
 	f.mu.Lock()

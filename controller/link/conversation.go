@@ -28,7 +28,7 @@ func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, engi
 	defer close(c.out)
 	failed := make(chan error, 2)
 	go func() { failed <- receive(stream, in) }()
-	go func() { failed <- transmit(stream, c.out, c.visit.questions) }()
+	go func() { failed <- transmit(stream, c.out, c.visit) }()
 	ticker := time.NewTicker(HeartbeatInterval / 2)
 	defer ticker.Stop()
 
@@ -135,11 +135,12 @@ func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive
 	}
 }
 
-// transmit sends the directives, and questions after the first of them. It is the only part that waits for a slow
-// engine.
+// transmit sends the directives, and questions and shares after the first of them. It is the only part that waits for a
+// slow engine.
 func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive],
-	out <-chan *enginev1.Directive, questions <-chan *dataplanev1.Question) error {
-	var welcomed <-chan *dataplanev1.Question
+	out <-chan *enginev1.Directive, visit *visit) error {
+	var questions <-chan *dataplanev1.Question
+	var shares <-chan *dataplanev1.KeyShares
 	for {
 		var next *enginev1.Directive
 		select {
@@ -147,9 +148,11 @@ func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directiv
 			if !open {
 				return nil
 			}
-			next, welcomed = directive, questions
-		case question := <-welcomed:
+			next, questions, shares = directive, visit.questions, visit.shares
+		case question := <-questions:
 			next = &enginev1.Directive{Body: &enginev1.Directive_Question{Question: question}}
+		case share := <-shares:
+			next = &enginev1.Directive{Body: &enginev1.Directive_KeyShares{KeyShares: share}}
 		}
 		if err := stream.Send(next); err != nil {
 			return err

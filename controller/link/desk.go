@@ -30,8 +30,9 @@ const notYet = math.MaxUint64
 type visit struct {
 	retargeted chan struct{} // capacity 1: only the newest Plan counts
 	questions  chan *dataplanev1.Question
-	ended      chan struct{} // closed when the controller ends the visit
-	cause      error         // set before ended is closed
+	shares     chan *dataplanev1.KeyShares // capacity 1
+	ended      chan struct{}               // closed when the controller ends the visit
+	cause      error                       // set before ended is closed
 }
 
 func (d *desk) plans() (held, target *enginev1.Plan) {
@@ -69,7 +70,7 @@ func (d *desk) enter() *visit {
 	d.target.Store(nil)
 	d.greeted = notYet
 	d.visit = &visit{retargeted: make(chan struct{}, 1), ended: make(chan struct{}),
-		questions: make(chan *dataplanev1.Question, questionsMax)}
+		questions: make(chan *dataplanev1.Question, questionsMax), shares: make(chan *dataplanev1.KeyShares, 1)}
 	return d.visit
 }
 
@@ -85,6 +86,21 @@ func (d *desk) ask(question *dataplanev1.Question) bool {
 	}
 	select {
 	case d.visit.questions <- question:
+		return true
+	default:
+		return false
+	}
+}
+
+// share passes shares of hot keys to the current visit. false: there is none, or it has not taken the last ones.
+func (d *desk) share(shares *dataplanev1.KeyShares) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.visit == nil {
+		return false
+	}
+	select {
+	case d.visit.shares <- shares:
 		return true
 	default:
 		return false

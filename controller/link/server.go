@@ -207,6 +207,15 @@ func (s *Server) Ask(uuid string, question *dataplanev1.Question) bool {
 	return desk != nil && desk.ask(question)
 }
 
+// Share sends an engine its shares of the rates of hot keys. false: the engine has no session, or has not taken the
+// last ones.
+func (s *Server) Share(uuid string, shares *dataplanev1.KeyShares) bool {
+	s.mu.Lock()
+	desk := s.desks[uuid]
+	s.mu.Unlock()
+	return desk != nil && desk.share(shares)
+}
+
 // desk returns the desk of an engine. The caller holds the lock.
 func (s *Server) desk(uuid string) *desk {
 	if s.desks[uuid] == nil {

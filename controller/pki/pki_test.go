@@ -68,6 +68,24 @@ func TestOpensWhatItSealedAfterRestart(t *testing.T) {
 	}
 }
 
+func TestDerivesTheSameSecretForOnePurposeAfterRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secrets.key")
+	var derived [][]byte
+	for _, purpose := range []string{"limits", "limits", "others"} {
+		sealer, err := OpenSealer(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		derived = append(derived, sealer.Derive(purpose))
+	}
+	if !bytes.Equal(derived[0], derived[1]) || bytes.Equal(derived[0], derived[2]) || len(derived[0]) != 32 {
+		t.Errorf("got %x", derived)
+	}
+	if other := openSealer(t).Derive("limits"); bytes.Equal(other, derived[0]) {
+		t.Error("another key file gives the same secret")
+	}
+}
+
 func TestRefusesSealedValueForAnotherPurposeOrAltered(t *testing.T) {
 	sealer := openSealer(t)
 	sealed := sealer.Seal([]byte("secret"), "a")

@@ -7,7 +7,9 @@ package pki
 
 import (
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +27,7 @@ var ErrSealed = errors.New("secret cannot be opened: it was sealed with another 
 
 // Sealer encrypts values that the store keeps and nobody may read from its files.
 type Sealer struct {
+	key  []byte
 	aead cipher.AEAD
 }
 
@@ -46,7 +49,7 @@ func OpenSealer(path string) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secrets key file %s: %w", path, err)
 	}
-	return &Sealer{aead: aead}, nil
+	return &Sealer{key: key, aead: aead}, nil
 }
 
 // Seal encrypts plain. Open must name the same purpose, so that nobody can replace one secret by another.
@@ -69,6 +72,16 @@ func (s *Sealer) Open(sealed []byte, purpose string) ([]byte, error) {
 		return nil, ErrSealed
 	}
 	return plain, nil
+}
+
+// Derive returns 32 bytes that are the same for one purpose as long as the key file is, and tell nothing of its key
+// (RFC 5869 §2.3).
+func (s *Sealer) Derive(purpose string) []byte {
+	derived, err := hkdf.Expand(sha256.New, s.key, "weir "+purpose, sha256.Size)
+	if err != nil {
+		panic(err) // of lengths beyond 8,160 bytes only
+	}
+	return derived
 }
 
 func createKey(path string) ([]byte, error) {

@@ -274,21 +274,22 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 }
 
 // engines is the number of engines that share out the limits of a virtual service; 0: there is nothing to share out.
-// Those that drain count, too: they still have clients.
+// Those that drain count, too: they still have clients. Standbys have none. controller/shares divides the rates of keys
+// over the same engines.
 func (s *share) engines() uint32 {
-	if !s.draft.limitsAll {
+	if !s.draft.limits {
 		return 0
 	}
-	admitting := uint32(0)
+	serving := uint32(0)
 	for _, seat := range s.assignment.Seats {
-		if seat.Duty() != place.NoDuty {
-			admitting++
+		if seat.State != place.Standby {
+			serving++
 		}
 	}
-	if admitting == 1 {
+	if serving == 1 {
 		return 0
 	}
-	return admitting
+	return serving
 }
 
 // drop removes a share, and the resources that no other share brings. A resource is the same in all shares that bring

@@ -25,6 +25,9 @@ import (
 // content as before keep their pointers. The zero value has compiled nothing. A Compiler is not safe for concurrent
 // use.
 type Compiler struct {
+	// LimitSecret is what the seeds of hashed keys of limits are derived from. It is set before the first revision.
+	LimitSecret []byte
+
 	model       *model.Model // nil: none yet
 	rings       tickets.Rings
 	assignments place.Assignments
@@ -41,7 +44,7 @@ type Compiler struct {
 // Turn changes to another revision.
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {
-		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{},
+		*c = Compiler{LimitSecret: c.LimitSecret, model: &model.Model{}, seated: map[string]map[string]bool{},
 			children: map[string]map[string]bool{}, drafts: map[string]*draft{},
 			sets:            map[*model.HTTPPolicySet]*compiledSet{},
 			networkPolicies: map[*model.NetworkPolicy]*compiledSet{},

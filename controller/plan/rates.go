@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -87,22 +88,23 @@ func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) 
 	}
 }
 
-// hasLimitOfAll tells whether some limit counts all clients together: one of the virtual service, or of a rule.
-func (d *draft) hasLimitOfAll() bool {
-	isOfAll := func(limit *dataplanev1.RateLimit) bool {
-		return limit != nil && !limit.GetByClient() && !limit.GetByPath() && limit.GetByField() == "" &&
-			limit.GetByCookie() == ""
-	}
-	if slices.ContainsFunc(d.service.GetConnectionLimits(), isOfAll) ||
-		slices.ContainsFunc(d.service.GetRequestLimits(), isOfAll) {
+// hasLimits tells whether there are limits of rates: of the virtual service, or of its rules.
+func (d *draft) hasLimits() bool {
+	if len(d.service.GetConnectionLimits()) > 0 || len(d.service.GetRequestLimits()) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(d.parts, func(part *enginev1.Resource) bool {
-		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return isOfAll(rule.GetRateLimit()) }
+		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return rule.GetRateLimit() != nil }
 		ofNetwork := func(rule *dataplanev1.NetworkRule) bool { return rule.GetRate() != nil }
 		return slices.ContainsFunc(part.GetHttpPolicySet().GetSecurityRules(), ofRule) ||
 			slices.ContainsFunc(part.GetNetworkPolicy().GetRules(), ofNetwork)
 	})
+}
+
+// keySeed is of the hashes of keys that engines of a virtual service count apart. Only who knows the secret can tell
+// which keys share a place in a table.
+func keySeed(secret []byte, virtualServiceUUID string) uint64 {
+	return max(1, binary.BigEndian.Uint64(derive(secret, virtualServiceUUID)))
 }
 
 // ofConnections warns where a virtual service cannot have limits of connections.

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// What all clients together may do is shared out over the engines that serve.
-func TestEnginesKnowWithHowManyTheyShareALimitOfAllClients(t *testing.T) {
+// Rates are shared out over the engines that serve.
+func TestEnginesKnowWithHowManyTheyShareLimits(t *testing.T) {
 	const limit = `{"rate_limiter": {"count": 10}, "action": {"type": "RL_ACTION_RESET_CONN"}}`
 	rules := func(of string) string {
 		return `httppolicyset {"name": "rules", "http_security_policy": {"rules": [{"name": "r", "index": 1, "action": {
@@ -29,9 +29,9 @@ func TestEnginesKnowWithHowManyTheyShareALimitOfAllClients(t *testing.T) {
 	for said, want := range map[string]uint32{
 		`"requests_rate_limit": ` + limit:    3,
 		`"connections_rate_limit": ` + limit: 3,
-		`"max_cps_per_client": 10`:           0,
+		`"max_cps_per_client": 10`:           3,
 		rules("false") + "|" + uses:          3,
-		rules("true") + "|" + uses:           0,
+		rules("true") + "|" + uses:           3,
 		network(`RATE_LIMIT", "rl_param": {"max_rate": 5, "burst_size": 5}, "created_by": "`) + "|" + guarded: 3,
 		network("DENY") + "|" + guarded: 0,
 		`"description": "no limit"`:     0,
@@ -47,13 +47,17 @@ virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 			return place.Seat{Engine: engine, State: state, NextHop: netip.MustParseAddr("10.1.0.11")}
 		}
 		assignment := place.Assignment{VirtualService: m.VirtualServices[0].UUID, Seats: []place.Seat{
-			seat(engineUUID, place.Serving), seat("se-other", place.Starting), seat("se-leaving", place.Draining)}}
+			seat(engineUUID, place.Serving), seat("se-other", place.Starting), seat("se-leaving", place.Draining),
+			seat("se-standby", place.Standby)}}
 		compiled, findings := compilerOf(m, nil, place.Assignments(nil).With([]place.Assignment{assignment})).
 			Compile(engineUUID, nil)
 		got := "no virtual service"
 		for _, resource := range compiled.GetResources() {
 			if vs := resource.GetVirtualService(); vs != nil {
 				got = fmt.Sprint(vs.GetEngines())
+				if seeded := vs.GetKeySeed() != 0; seeded != (want > 0) {
+					t.Errorf("%s: the seed of keys is %d", said, vs.GetKeySeed())
+				}
 			}
 		}
 		if got != fmt.Sprint(want) {
@@ -88,5 +92,43 @@ virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 				t.Errorf("%s: %v", field, pool)
 			}
 		}
+	}
+}
+
+// Otherwise, all keys would begin anew when a second engine comes.
+func TestEngineAloneCountsKeysByTheSeedThatSeveralWouldHave(t *testing.T) {
+	m, _ := model.Build(7, objectsIn(t, `
+virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}], `+
+		`"max_cps_per_client": 10}
+`))
+	seeds := map[uint64]bool{}
+	for _, others := range [][]place.SeatState{nil, {place.Standby}, {place.Serving}} {
+		assignment := place.Assignment{VirtualService: m.VirtualServices[0].UUID}
+		for i, state := range append([]place.SeatState{place.Serving}, others...) {
+			engine := []string{engineUUID, "se-other"}[i]
+			assignment.Seats = append(assignment.Seats, place.Seat{Engine: engine, State: state,
+				NextHop: netip.MustParseAddr("10.1.0.11")})
+		}
+		compiled, _ := compilerOf(m, nil, place.Assignments(nil).With([]place.Assignment{assignment})).
+			Compile(engineUUID, nil)
+		for _, resource := range compiled.GetResources() {
+			if vs := resource.GetVirtualService(); vs != nil {
+				seeds[vs.GetKeySeed()] = true
+				if isShared := slices.Contains(others, place.Serving); (vs.GetEngines() == 2) != isShared {
+					t.Errorf("with %v, %d engines share the limit", others, vs.GetEngines())
+				}
+			}
+		}
+	}
+	if len(seeds) != 1 || seeds[0] {
+		t.Errorf("the seeds are %v", seeds)
+	}
+}
+
+func TestSeedOfKeysFollowsFromTheSecretAndTheVirtualService(t *testing.T) {
+	secret, other := []byte("secret"), []byte("other")
+	if seed := keySeed(secret, "a"); seed != keySeed(secret, "a") || seed == keySeed(secret, "b") ||
+		seed == keySeed(other, "a") {
+		t.Errorf("the seed is %d", seed)
 	}
 }

@@ -23,7 +23,7 @@ type draft struct {
 	parts   []*enginev1.Resource // service last
 	report  report
 
-	limitsAll bool // it has a limit of all clients together, which its engines share out
+	limits bool // it has limits of rates, which its engines share out
 
 	refusal *draft // of a child that is not served; nil: not made yet, or not needed
 
@@ -90,7 +90,10 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	addScripts(d)
 	c.addNetworkPolicy(d)
 	addPoolRules(d)
-	d.limitsAll = d.hasLimitOfAll()
+	if d.limits = d.hasLimits(); d.limits {
+		// However many engines there are: with another seed, all keys would begin anew.
+		d.service.KeySeed = keySeed(c.LimitSecret, vs.UUID)
+	}
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
 	}

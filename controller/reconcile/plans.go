@@ -22,6 +22,7 @@ func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []mod
 
 // wanted returns the state that the objects and the assignments ask for.
 func (r *Reconciler) wanted(in Input) State {
+	r.compiler.LimitSecret = in.LimitSecret
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
 	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
 		len(in.Model.Engines))}

@@ -25,6 +25,8 @@ type Input struct {
 	Rings    tickets.Rings
 	Usage    func() map[string]place.Usage // of engines, by uuid; called when loads are examined
 	Secret   func() []byte                 // random, and different each time; called when a ring is made or turned
+
+	LimitSecret []byte // of the hashes of keys of limits; always the same
 }
 
 // Output is the result of a step. The store has each decision before any Plan follows from it: the Plans follow from

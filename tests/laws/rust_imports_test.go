@@ -31,7 +31,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/reactor": {"weir-proxy"},
 	"dataplane/sim": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy",
 		"weir-telemetry"},
-	"dataplane/control": {"weir-api", "weir-snapshot", "weir-telemetry", "weir-reactor", "weir-proxy"},
+	"dataplane/control": {"weir-api", "weir-snapshot", "weir-telemetry", "weir-reactor", "weir-proxy", "weir-rate"},
 	"dataplane/weir-dataplane": {"weir-api", "weir-control", "weir-proxy", "weir-reactor", "weir-snapshot",
 		"weir-telemetry", "weir-tls"},
 	"bench/icount": {"weir-api", "weir-wire", "weir-tls", "weir-snapshot", "weir-proxy", "weir-reactor"},

@@ -397,6 +397,73 @@ pub struct TextMatch {
     #[prost(string, repeated, tag = "600")]
     pub string_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// Engines share limits of all clients together out evenly. Of keys, they share out the hot ones, by what is asked of each
+/// engine: those that have used more than an equal part of their rate on one. At most 2,048 keys in a message.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KeyDemands {
+    /// the number of the last KeyShares; 0: none came
+    #[prost(uint64, tag = "1")]
+    pub heard: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub limits: ::prost::alloc::vec::Vec<LimitDemand>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LimitDemand {
+    #[prost(string, tag = "1")]
+    pub virtual_service_uuid: ::prost::alloc::string::String,
+    /// which, the same on all engines
+    #[prost(fixed64, tag = "2")]
+    pub limit: u64,
+    /// that serve the virtual service
+    #[prost(uint32, tag = "3")]
+    pub engines: u32,
+    /// between two events at the whole rate
+    #[prost(uint64, tag = "4")]
+    pub interval_ns: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub keys: ::prost::alloc::vec::Vec<KeyDemand>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeyDemand {
+    /// a hash of the key
+    #[prost(fixed64, tag = "1")]
+    pub tag: u64,
+    /// since the last report
+    #[prost(uint32, tag = "2")]
+    pub asked: u32,
+    /// of what may come at once, in parts of 65536
+    #[prost(uint32, tag = "3")]
+    pub used: u32,
+}
+/// The shares of one engine, which falls back when it hears nothing of a key for a second.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KeyShares {
+    /// rises
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    #[prost(message, repeated, tag = "2")]
+    pub limits: ::prost::alloc::vec::Vec<LimitShares>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LimitShares {
+    #[prost(string, tag = "1")]
+    pub virtual_service_uuid: ::prost::alloc::string::String,
+    #[prost(fixed64, tag = "2")]
+    pub limit: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub keys: ::prost::alloc::vec::Vec<KeyShare>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeyShare {
+    #[prost(fixed64, tag = "1")]
+    pub tag: u64,
+    /// of the rate, in parts of 65536
+    #[prost(uint32, tag = "2")]
+    pub share: u32,
+    /// to be added to what is used, in parts of 65536
+    #[prost(sint32, tag = "3")]
+    pub shift: i32,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum EditKind {
@@ -1373,7 +1440,7 @@ impl ScriptEvent {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToDataplane {
-    #[prost(oneof = "to_dataplane::Frame", tags = "1, 2, 3, 4, 5, 6, 300, 60, 370")]
+    #[prost(oneof = "to_dataplane::Frame", tags = "1, 2, 3, 4, 5, 6, 300, 60, 370, 920")]
     pub frame: ::core::option::Option<to_dataplane::Frame>,
 }
 /// Nested message and enum types in `ToDataplane`.
@@ -1404,6 +1471,8 @@ pub mod to_dataplane {
         /// answered by an Explanation with its id, unless the data plane is older
         #[prost(message, tag = "370")]
         Question(super::Question),
+        #[prost(message, tag = "920")]
+        KeyShares(super::KeyShares),
     }
 }
 /// Tells an agent from other processes: a connection without a prompt Greeting is closed, and receives nothing.
@@ -1411,7 +1480,7 @@ pub mod to_dataplane {
 pub struct Greeting {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromDataplane {
-    #[prost(oneof = "from_dataplane::Frame", tags = "1, 2, 3, 4, 5, 300, 370")]
+    #[prost(oneof = "from_dataplane::Frame", tags = "1, 2, 3, 4, 5, 300, 370, 920")]
     pub frame: ::core::option::Option<from_dataplane::Frame>,
 }
 /// Nested message and enum types in `FromDataplane`.
@@ -1435,6 +1504,9 @@ pub mod from_dataplane {
         Records(super::Records),
         #[prost(message, tag = "370")]
         Explanation(super::Explanation),
+        /// each 100 ms, while there are hot keys
+        #[prost(message, tag = "920")]
+        KeyDemands(super::KeyDemands),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1461,8 +1533,7 @@ pub struct Sockets {
     #[prost(bool, tag = "2")]
     pub last: bool,
 }
-/// One SO_REUSEPORT socket that clients reach: a listening TCP socket, or a bound UDP socket. There is one for each
-/// worker.
+/// One SO_REUSEPORT socket that clients reach, one for each worker: a listening TCP socket, or a bound UDP socket.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Socket {
     /// IPv4 or IPv6 literal
@@ -1821,9 +1892,12 @@ pub struct VirtualService {
     /// not of a child; empty: everybody is let in
     #[prost(string, tag = "910")]
     pub network_policy_uuid: ::prost::alloc::string::String,
-    /// that serve it: its limits of all clients together are shared out over them. 0: one
+    /// that serve it and share its limits (rules.proto). 0: one
     #[prost(uint32, tag = "912")]
     pub engines: u32,
+    /// of the hashes of keys that its limits count apart. 0: each engine has its own
+    #[prost(fixed64, tag = "913")]
+    pub key_seed: u64,
     /// the first that matches chooses; if none does: pool_uuid or pool_group_uuid
     #[prost(message, repeated, tag = "911")]
     pub pool_rules: ::prost::alloc::vec::Vec<PoolRule>,
@@ -2130,8 +2204,7 @@ pub struct TlsProfile {
 /// The keys of session tickets. All engines of a virtual service get the same keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketKeys {
-    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first key encrypts tickets, all
-    /// decrypt.
+    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first encrypts tickets, all decrypt.
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
     /// of a ticket
@@ -2302,8 +2375,7 @@ pub struct StatusRange {
     #[prost(uint32, tag = "2")]
     pub last: u32,
 }
-/// TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
-/// else the hostname of the server.
+/// TLS to servers of a pool. A connection's name: server_name, or the host of its first request, or the server's hostname.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ServerTls {
     #[prost(message, optional, tag = "1")]

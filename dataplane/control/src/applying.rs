@@ -9,6 +9,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{Finding, WorkerPinning};
+use weir_rate::Tallies;
 use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
 use crate::{client_addresses, held::Held, inbox::Received, pinning};
@@ -48,6 +49,11 @@ impl Served {
         let workers = Worker::all(workers, seed);
         let snapshots = workers.iter().map(|_| Arc::new(Snapshot::empty())).collect();
         Self { workers, snapshots, listening: BTreeSet::new(), renewed: BTreeSet::new(), agent: None }
+    }
+
+    /// What limits have counted. `None`: there is no worker.
+    pub fn tallies(&self) -> Option<&Tallies> {
+        self.workers.first().map(|worker| &worker.tallies)
     }
 
     pub fn revision(&self) -> u64 {

@@ -14,6 +14,8 @@ use std::{
 use weir_api::dataplane::v1::{
     Ack, FromDataplane, Hello, Nack, Question, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
+use weir_rate::Tallies;
+use weir_reactor::process_nanos;
 use weir_snapshot::{Change, Snapshot};
 
 use crate::{
@@ -21,6 +23,7 @@ use crate::{
     applying::{Applying, Prepared, Served},
     explaining, frame,
     held::Held,
+    hot_keys,
     inbox::{Inbox, Message, Received},
     log,
     order::{Answer, Asked, Counted, Order, WorkerLink},
@@ -30,6 +33,8 @@ use crate::{
 };
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// How often what is asked of hot keys is told.
+const DEMANDS_EVERY: Duration = Duration::from_millis(100);
 /// How long connections may take to end after SIGTERM.
 const TERMINATE_MAX: Duration = Duration::from_secs(30);
 /// How long the agent may need to take the last records.
@@ -53,6 +58,8 @@ pub struct Control {
     #[expect(clippy::vec_box, reason = "they go back to the workers as they came")]
     spare: Vec<Box<Counted>>,
     records: Outbox,
+    /// The number of the last shares of hot keys that this agent has sent.
+    shares_heard: u64,
     /// Rows for the snapshots in force.
     rows: Rows,
     /// Server states have changed since the workers were asked for the counters being collected.
@@ -83,6 +90,7 @@ impl Control {
             collecting: None,
             spare: Vec::new(),
             records: Outbox::new(),
+            shares_heard: 0,
             rows: Rows::of(&Snapshot::empty(), 0),
             count_again: false,
             ending: None,
@@ -100,8 +108,12 @@ impl Control {
         self.employ(workers);
         let _name = server.start(self.inbox.clone())?;
         let mut next_sample = Instant::now() + SAMPLE_EVERY;
+        let mut next_demands = Instant::now() + DEMANDS_EVERY;
         while !self.ended() {
-            let until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));
+            let mut until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));
+            if self.has_spread_limits() {
+                until = until.min(next_demands);
+            }
             match self.messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(message) => self.take(message),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -111,6 +123,10 @@ impl Control {
                 next_sample = now + SAMPLE_EVERY;
                 self.cores.look(now);
                 self.count();
+            }
+            if next_demands <= now {
+                next_demands = now + DEMANDS_EVERY;
+                self.tell_demands();
             }
         }
         self.send_last_records();
@@ -179,6 +195,7 @@ impl Control {
             log::info("it takes over from the previous agent");
             shut_down(&older);
         }
+        self.shares_heard = 0;
         let applied_revision = self.served.revision();
         let workers = self.workers.len() as u32;
         self.tell(Reply::Hello(Hello {
@@ -246,6 +263,12 @@ impl Control {
                 self.send_records();
             }
             Frame::Question(question) => self.ask(question),
+            Frame::KeyShares(shares) => {
+                self.shares_heard = shares.number;
+                if let Some(tallies) = self.served.tallies() {
+                    hot_keys::hear(tallies, shares, process_nanos());
+                }
+            }
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }
@@ -355,6 +378,20 @@ impl Control {
         self.write(&message);
         if let Some(Reply::Sample(sample)) = message.frame {
             self.rows.put_back(sample);
+        }
+    }
+
+    fn has_spread_limits(&self) -> bool {
+        self.served.tallies().is_some_and(Tallies::is_spread)
+    }
+
+    /// Without an agent, nobody is told, and keys fall back or end.
+    fn tell_demands(&mut self) {
+        if let Some(tallies) = self.served.tallies().filter(|tallies| tallies.is_spread())
+            && let Some(demands) = hot_keys::demands(tallies, self.shares_heard, process_nanos())
+            && self.agent.is_some()
+        {
+            self.tell(Reply::KeyDemands(demands));
         }
     }
 

@@ -15,6 +15,7 @@ pub mod explaining;
 pub mod frame;
 mod handshakes;
 mod held;
+mod hot_keys;
 mod inbox;
 pub mod log;
 mod order;

@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use weir_rate::{Key, Limit, Moment, Tallies, Tally};
+use weir_rate::{Engines, Key, Limit, Moment, Tallies, Tally};
 
 const ROUNDS: u64 = 10_000;
 const RUNS: u64 = 200;
@@ -25,6 +25,15 @@ fn main() {
     report("a client and a path", &tally, &wide, |number| client(number % 64).text(b"/api/v1/orders/4711"));
     report("new clients", &tally, &limit(10, 60), |number| client(1_000_000 + number));
     report("refused", &tally, &limit(1, 3_600), |_| client(2));
+    // Over engines: of clients that are not hot, beside one that is, and of the hot one.
+    let spread =
+        Tallies::new(1).of("", Engines { count: 8, seed: 1 }, (1..30).map(|count| limit(count, 60)).chain([wide]));
+    let client = |number: u64| spread.key(&wide).client(IpAddr::from(u32::to_be_bytes(number as u32)));
+    report("10,000 clients over engines", &spread, &wide, client);
+    while spread.admit(&wide, &client(20_000), Moment::counting(1)).is_ok() {}
+    report("over engines, beside a hot one", &spread, &wide, client);
+    report("a hot client over engines", &spread, &wide, |_| client(20_000));
+    let client = |number: u64| tally.key(&wide).client(IpAddr::from(u32::to_be_bytes(number as u32)));
     let others = thread::available_parallelism().map_or(1, |cores| cores.get() - 1);
     for (what, apart) in [("the same key", 0), ("other keys", 1_000)] {
         let is_over = AtomicBool::new(false);

@@ -18,6 +18,10 @@ impl Gauge {
         let update = self.0.fetch_update(Relaxed, Relaxed, |count| (count < most).then_some(count + 1));
         update.is_ok().then(|| Place(self.0.clone()))
     }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
 }
 
 impl Drop for Place {

@@ -1,5 +1,6 @@
-//! What is counted apart: a hash of the limit, and of what its key is made of. The seed is the engine's own, so that nobody
-//! outside can tell which keys share a set of the table.
+//! What is counted apart: a hash of the limit, and of what its key is made of. Clients do not know
+//! the seed, so that they cannot tell which keys share a set of the table. It is that of the virtual service, which the controller
+//! derives from a secret; without one, it is the engine's own.
 
 use std::{
     hash::{BuildHasher, Hasher},

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod gauge;
+mod hot;
 mod key;
 mod moment;
 mod rate;
@@ -10,7 +11,8 @@ mod table;
 mod tally;
 
 pub use gauge::{Gauge, Place};
+pub use hot::{Demand, Share, USED_MAX, WHOLE};
 pub use key::Key;
 pub use moment::Moment;
 pub use rate::Beyond;
-pub use tally::{Limit, Tallies, Tally};
+pub use tally::{Demands, Engines, Limit, Tallies, Tally};

@@ -13,10 +13,13 @@ impl Moment {
         Self { nanos, mode: Mode::Count }
     }
 
-    /// The same moment for something that is not counted.
+    /// The same moment for an event that is not counted yet.
     #[must_use]
-    pub fn only_looking(self) -> Self {
-        Self::looking(self.nanos)
+    pub fn only_looking(mut self) -> Self {
+        if self.mode == Mode::Count {
+            self.mode = Mode::Watch;
+        }
+        self
     }
 
     pub fn looking(nanos: u64) -> Self {
@@ -27,6 +30,8 @@ impl Moment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     Count,
-    /// Nothing changes.
+    /// An event comes that may be counted later. Nothing changes but what is asked of a hot key.
+    Watch,
+    /// No event comes, and nothing changes.
     Look,
 }

@@ -56,15 +56,69 @@ impl Rate {
         Self { interval, tolerance: interval.saturating_mul(at_once) }
     }
 
-    /// Counts an event, or refuses it. An event that is refused is not counted. `now` is in nanoseconds.
+    /// What an engine lets pass of a key before it asks the others: an equal part of the rate.
+    pub(crate) fn quiet(&self, engines: u32) -> Self {
+        self.with_interval(self.interval.saturating_mul(engines.max(1).into()))
+    }
+
+    /// Whether each engine has two events at once before it asks the others. With fewer, every key would be hot.
+    pub(crate) fn has_parts(&self, engines: u32) -> bool {
+        self.tolerance / self.interval >= 2 * u64::from(engines.max(1))
+    }
+
+    /// A share of it: such a part of a whole.
+    pub(crate) fn part(&self, share: u32, whole: u32) -> Self {
+        let interval = u128::from(self.interval) * u128::from(whole) / u128::from(share.max(1));
+        self.with_interval(interval.min(u64::MAX.into()) as u64)
+    }
+
+    /// The same time until all may come at once again, whatever the share. One event may always come after a pause.
     #[inline]
-    pub fn take(&self, cell: &AtomicU64, now: u64) -> Result<(), Beyond> {
+    pub(crate) fn with_interval(&self, interval: u64) -> Self {
+        Self { interval, tolerance: self.tolerance.max(interval) }
+    }
+
+    pub(crate) fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    pub(crate) fn interval_nanos(&self) -> u64 {
+        self.interval / TICKS_PER_NANO
+    }
+
+    /// How much of what may come at once is used, in parts of a whole, at most so many. `now` is in nanoseconds.
+    pub(crate) fn used(&self, arrival: u64, now: u64, whole: u32, most: u32) -> u32 {
+        let ahead = arrival.saturating_sub(ticks(now));
+        let used = u128::from(ahead) * u128::from(whole) / u128::from(self.tolerance);
+        used.min(most.into()) as u32
+    }
+
+    /// The arrival time with so much more or less used: a part of a whole.
+    pub(crate) fn shifted(&self, arrival: u64, now: u64, by: i32, whole: u32) -> u64 {
+        let now = ticks(now);
+        let shift = (u128::from(self.tolerance) * u128::from(by.unsigned_abs()) / u128::from(whole)) as u64;
+        match by > 0 {
+            true => arrival.max(now).saturating_add(shift),
+            false => arrival.max(now).saturating_sub(shift).max(now),
+        }
+    }
+
+    /// Whether no event could follow one that has left so many ticks used.
+    #[inline]
+    pub(crate) fn is_used_up(&self, ahead: u64) -> bool {
+        ahead.saturating_add(self.interval) > self.tolerance
+    }
+
+    /// Counts an event, or refuses it. An event that is refused is not counted. `now` is in nanoseconds. Returns how far ahead
+    /// the arrival time lies then, in ticks.
+    #[inline]
+    pub fn take(&self, cell: &AtomicU64, now: u64) -> Result<u64, Beyond> {
         let now = ticks(now);
         let mut seen = cell.load(Relaxed);
         loop {
             let next = self.next(seen, now)?;
             match cell.compare_exchange_weak(seen, next, Relaxed, Relaxed) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(next - now),
                 Err(other) => seen = other,
             }
         }
@@ -134,7 +188,7 @@ mod tests {
         let beyond = rate.take(&cell, 10 * S + 1).expect_err("both are used");
         assert_eq!((beyond.wait_nanos, beyond.wait_s()), (25 * S - 1, 25));
         assert_eq!(rate.take(&cell, 35 * S - 1), Err(Beyond { wait_nanos: 1 }));
-        assert_eq!(rate.take(&cell, 35 * S), Ok(()));
+        assert!(rate.take(&cell, 35 * S).is_ok());
         assert_eq!(Beyond { wait_nanos: 0 }.wait_s(), 1);
     }
 

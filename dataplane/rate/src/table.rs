@@ -82,22 +82,34 @@ impl Table {
     #[inline]
     pub fn admit(&self, key: &Key, rate: &Rate, at: Moment) -> Result<(), Beyond> {
         match at.mode {
-            Mode::Count => self.take(key, rate, at.nanos),
-            Mode::Look => self.look(key, rate, at.nanos),
+            Mode::Count => self.take(key.hash(), rate, at.nanos).map(drop),
+            Mode::Watch | Mode::Look => self.look(key.hash(), rate, at.nanos),
         }
     }
 
-    /// Counts an event of a key, or refuses it. `now` is in nanoseconds.
+    /// Counts an event of a key, or refuses it. `now` is in nanoseconds. Returns how many ticks of the rate are used then; 0:
+    /// it was not counted.
     #[inline]
-    fn take(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
-        let hash = key.hash();
+    pub fn take(&self, hash: u64, rate: &Rate, now: u64) -> Result<u64, Beyond> {
         let cell = self.find(hash).or_else(|| self.bring(hash, rate, now));
-        cell.map_or(Ok(()), |cell| rate.take(&cell.arrival, now))
+        cell.map_or(Ok(0), |cell| rate.take(&cell.arrival, now))
     }
 
     /// What [`take`](Self::take) would say, without counting.
-    fn look(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
-        self.find(key.hash()).map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
+    pub fn look(&self, hash: u64, rate: &Rate, now: u64) -> Result<(), Beyond> {
+        self.find(hash).map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
+    }
+
+    /// The arrival time of a key.
+    pub fn arrival(&self, hash: u64) -> u64 {
+        self.find(hash).map_or(EMPTY, |cell| cell.arrival.load(Relaxed))
+    }
+
+    /// At least this arrival time is that of a key, if there is room for the key.
+    pub fn restore(&self, hash: u64, arrival: u64, rate: &Rate, now: u64) {
+        if let Some(cell) = self.find(hash).or_else(|| self.bring(hash, rate, now)) {
+            cell.arrival.fetch_max(arrival, Relaxed);
+        }
     }
 
     /// The set of a key in each level that is there.
@@ -249,12 +261,12 @@ mod tests {
         let (table, rate) = (table(2), Rate::new(10, 60, 0));
         let hot: Vec<_> = (0..12).map(key).collect();
         for key in &hot {
-            assert_eq!((0..10).filter(|_| table.take(key, &rate, S).is_ok()).count(), 10);
+            assert_eq!((0..10).filter(|_| table.take(key.hash(), &rate, S).is_ok()).count(), 10);
         }
         for number in 0..100_000 {
-            let _ = table.take(&key(1_000 + number), &rate, S + number);
+            let _ = table.take(key(1_000 + number).hash(), &rate, S + number);
         }
-        assert!(hot.iter().all(|key| table.take(key, &rate, S + 100_000).is_err()));
+        assert!(hot.iter().all(|key| table.take(key.hash(), &rate, S + 100_000).is_err()));
     }
 
     #[test]
@@ -264,9 +276,9 @@ mod tests {
         for number in 0..2_000 {
             // Eighty new keys for each time that it comes: more than one per set.
             for other in 0..80 {
-                let _ = table.take(&key(1_000 + number * 80 + other), &rate, S + number);
+                let _ = table.take(key(1_000 + number * 80 + other).hash(), &rate, S + number);
             }
-            passed += u32::from(table.take(&key(1), &rate, S + number).is_ok());
+            passed += u32::from(table.take(key(1).hash(), &rate, S + number).is_ok());
         }
         assert!(passed <= 12, "{passed}");
     }
@@ -276,11 +288,11 @@ mod tests {
         let (table, rate) = (table(1), Rate::new(1, 60, 0));
         let keys: Vec<_> = neighbors(1).take(5).collect();
         let (others, new) = (&keys[..4], &keys[4]);
-        assert!(others.iter().all(|key| table.take(key, &rate, S).is_ok()));
-        assert!(others.iter().all(|key| table.take(key, &rate, S).is_err()));
-        assert!((0..9).all(|_| table.take(new, &rate, S).is_ok()));
+        assert!(others.iter().all(|key| table.take(key.hash(), &rate, S).is_ok()));
+        assert!(others.iter().all(|key| table.take(key.hash(), &rate, S).is_err()));
+        assert!((0..9).all(|_| table.take(new.hash(), &rate, S).is_ok()));
         // When their time is over, it gets a cell.
-        assert_eq!((0..9).filter(|_| table.take(new, &rate, 62 * S).is_ok()).count(), 1);
+        assert_eq!((0..9).filter(|_| table.take(new.hash(), &rate, 62 * S).is_ok()).count(), 1);
     }
 
     #[test]
@@ -288,18 +300,22 @@ mod tests {
         let (table, rate) = (table(1), Rate::new(10, 60, 0));
         let keys: Vec<_> = neighbors(1).take(5).collect();
         for (number, key) in keys[..4].iter().enumerate() {
-            (0..5 + number).for_each(|_| assert!(table.take(key, &rate, S).is_ok()));
+            (0..5 + number).for_each(|_| assert!(table.take(key.hash(), &rate, S).is_ok()));
         }
-        assert_eq!((0..99).filter(|_| table.take(&keys[4], &rate, S).is_ok()).count(), 10);
-        assert_eq!((0..99).filter(|_| table.take(&keys[3], &rate, S).is_ok()).count(), 2, "the others are still there");
+        assert_eq!((0..99).filter(|_| table.take(keys[4].hash(), &rate, S).is_ok()).count(), 10);
+        assert_eq!(
+            (0..99).filter(|_| table.take(keys[3].hash(), &rate, S).is_ok()).count(),
+            2,
+            "the others are still there"
+        );
     }
 
     #[test]
     fn table_grows_with_the_keys_that_come_at_once() {
         let (table, rate) = (table(3), Rate::new(1, 60, 0));
         for (keys, most) in [(0, 0), (20, 1), (400, 2), (6_000, 3)] {
-            assert!((0..keys).all(|number| table.take(&key(number), &rate, S).is_ok() || number < keys / 2));
-            assert!((0..keys).all(|number| table.take(&key(number), &rate, S).is_err()), "all are counted");
+            assert!((0..keys).all(|number| table.take(key(number).hash(), &rate, S).is_ok() || number < keys / 2));
+            assert!((0..keys).all(|number| table.take(key(number).hash(), &rate, S).is_err()), "all are counted");
             assert!(levels(&table) <= most, "{} levels for {keys} keys", levels(&table));
         }
     }
@@ -307,7 +323,7 @@ mod tests {
     #[test]
     fn keys_that_come_one_after_the_other_share_cells() {
         let (table, rate) = (table(3), Rate::new(10, 1, 0));
-        assert!((0..100_000).all(|number| table.take(&key(number), &rate, S + number * S / 5).is_ok()));
+        assert!((0..100_000).all(|number| table.take(key(number).hash(), &rate, S + number * S / 5).is_ok()));
         assert_eq!(levels(&table), 1);
     }
 
@@ -316,7 +332,7 @@ mod tests {
         let room = Arc::new(Room::default());
         let fill = || {
             let table = Table::within(room.clone());
-            neighbors(1).take(5).for_each(|key| assert!(table.take(&key, &Rate::new(1, 60, 0), S).is_ok()));
+            neighbors(1).take(5).for_each(|key| assert!(table.take(key.hash(), &Rate::new(1, 60, 0), S).is_ok()));
             table
         };
         let tables: Vec<_> = (0..1_025).map(|_| fill()).collect();
@@ -328,9 +344,9 @@ mod tests {
     #[test]
     fn look_gives_no_cell() {
         let (table, rate) = (table(1), Rate::new(1, 60, 0));
-        assert!(table.look(&key(1), &rate, S).is_ok());
+        assert!(table.look(key(1).hash(), &rate, S).is_ok());
         assert_eq!(levels(&table), 0);
-        assert!(table.take(&key(1), &rate, S).is_ok());
-        assert_eq!(table.look(&key(1), &rate, S), Err(Beyond { wait_nanos: 60 * S }));
+        assert!(table.take(key(1).hash(), &rate, S).is_ok());
+        assert_eq!(table.look(key(1).hash(), &rate, S), Err(Beyond { wait_nanos: 60 * S }));
     }
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicU64};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::{
-    Beyond, Gauge, Key, Moment,
+    Beyond, Demand, Gauge, Key, Moment, Place, Share,
+    hot::{self, Hot, Places},
     moment::Mode,
     rate::Rate,
     table::{Room, Table},
@@ -36,15 +37,63 @@ pub struct Tally {
     /// That serve the virtual service.
     engines: u32,
     /// By the ids of limits.
-    counts: HashMap<u64, Arc<Count>>,
+    counts: HashMap<u64, Counted>,
     service: Arc<Service>,
+    shared: Arc<Shared>,
+    /// Some of its keys are counted over engines.
+    _spread: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    count: Arc<Count>,
+    /// What passes of a key before the engine asks the others. `None`: it counts for itself.
+    quiet: Option<Rate>,
+}
+
+/// The engines that serve a virtual service.
+#[derive(Clone, Copy, Debug)]
+pub struct Engines {
+    pub count: u32,
+    /// Of their keys, the same for all of them; 0: each engine has its own, and counts keys for itself.
+    pub seed: u64,
+}
+
+impl From<u32> for Engines {
+    fn from(count: u32) -> Self {
+        Self { count, seed: 0 }
+    }
+}
+
+/// What is asked of hot keys of a limit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Demands {
+    pub service: Arc<str>,
+    pub limit: u64,
+    /// That serve the virtual service.
+    pub engines: u32,
+    /// Between two events at the whole rate.
+    pub interval_nanos: u64,
+    pub keys: Vec<Demand>,
 }
 
 /// What is counted for a limit.
 #[derive(Debug)]
 struct Count {
+    limit: u64,
+    service: Arc<str>,
     any: AtomicU64,
     of_keys: Table,
+    hot: Hot,
+}
+
+/// What the control thread knows of hot keys of all virtual services.
+#[derive(Default, Debug)]
+struct Shared {
+    /// Tallies with keys that are counted over engines.
+    spread: Gauge,
+    /// Limits that have hot keys, or had some at the last report.
+    hot: Mutex<Vec<Weak<Count>>>,
 }
 
 /// What all snapshots with a virtual service share.
@@ -69,20 +118,64 @@ impl Tally {
     /// An event of a key of the limit comes. It passes if the tally is not made for the limit.
     #[inline]
     pub fn admit(&self, limit: &Limit, key: &Key, at: Moment) -> Result<(), Beyond> {
-        self.counts.get(&limit.id).map_or(Ok(()), |count| count.of_keys.admit(key, &limit.rate, at))
+        match self.counts.get(&limit.id) {
+            None => Ok(()),
+            Some(Counted { count, quiet: None }) => count.of_keys.admit(key, &limit.rate, at),
+            Some(Counted { count, quiet: Some(quiet) }) => self.admit_part(count, quiet, limit, key, at),
+        }
+    }
+
+    /// Where several engines count.
+    fn admit_part(&self, count: &Arc<Count>, quiet: &Rate, limit: &Limit, key: &Key, at: Moment) -> Result<(), Beyond> {
+        let (hash, now) = (key.hash(), at.nanos);
+        match (count.hot.find(hash), at.mode) {
+            (Some(entry), Mode::Count) => count.hot.take(entry, now),
+            (Some(entry), Mode::Watch) => count.hot.watch(entry, now),
+            (Some(entry), Mode::Look) => count.hot.look(entry, now),
+            (None, Mode::Watch | Mode::Look) => count.of_keys.look(hash, &limit.rate, now),
+            (None, Mode::Count) => match count.of_keys.take(hash, quiet, now) {
+                Ok(ahead) if quiet.is_used_up(ahead) => {
+                    self.heat(count, hash, hot::arrival(now, ahead), now);
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(_) => self.admit_beyond_part(count, hash, limit, now),
+            },
+        }
+    }
+
+    /// Of a key that was hot before, or that found no room among the hot ones.
+    #[cold]
+    #[inline(never)]
+    fn admit_beyond_part(&self, count: &Arc<Count>, hash: u64, limit: &Limit, now: u64) -> Result<(), Beyond> {
+        match self.heat(count, hash, count.of_keys.arrival(hash), now) {
+            Some(entry) => count.hot.take(entry, now),
+            // The engine counts for itself.
+            None => count.of_keys.take(hash, &limit.rate, now).map(drop),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn heat<'a>(&self, count: &'a Arc<Count>, hash: u64, arrival: u64, now: u64) -> Option<&'a hot::Entry> {
+        let (entry, is_first) = count.hot.heat(hash, arrival, now)?;
+        if is_first {
+            self.shared.note_hot(count);
+        }
+        Some(entry)
     }
 
     /// The same for a limit that counts all events together.
     #[inline]
     pub fn admit_any(&self, limit: &Limit, at: Moment) -> Result<(), Beyond> {
-        let Some(Count { any, .. }) = self.counts.get(&limit.id).map(|count| &**count) else { return Ok(()) };
+        let Some(Count { any, .. }) = self.counts.get(&limit.id).map(|counted| &*counted.count) else { return Ok(()) };
         let rate = match self.engines {
             0 | 1 => limit.rate,
             engines => limit.rate.shared(engines),
         };
         match at.mode {
-            Mode::Count => rate.take(any, at.nanos),
-            Mode::Look => rate.look(any, at.nanos),
+            Mode::Count => rate.take(any, at.nanos).map(drop),
+            Mode::Watch | Mode::Look => rate.look(any, at.nanos),
         }
     }
 }
@@ -93,24 +186,69 @@ impl Tally {
 pub struct Tallies {
     seed: u64,
     room: Arc<Room>,
+    places: Arc<Places>,
+    shared: Arc<Shared>,
     known: Arc<Mutex<HashMap<String, Weak<Service>>>>,
 }
 
 impl Tallies {
     /// `seed`: the engine's own.
     pub fn new(seed: u64) -> Self {
-        Self { seed, room: Arc::default(), known: Arc::new(Mutex::new(HashMap::new())) }
+        Self {
+            seed,
+            room: Arc::default(),
+            places: Arc::default(),
+            shared: Arc::default(),
+            known: Arc::new(Mutex::new(HashMap::new())),
+        }
     }
 
     /// For a virtual service with these limits, which so many engines serve. Limits without keys are shared out evenly over
-    /// the engines: each lets its part pass, whatever comes to the others.
-    pub fn of(&self, service: &str, engines: u32, limits: impl IntoIterator<Item = Limit>) -> Tally {
-        let service = self.service(service);
+    /// the engines: each lets its part pass, whatever comes to the others. Hot keys of the others are shared out by what is
+    /// asked of each engine.
+    pub fn of(&self, service: &str, engines: impl Into<Engines>, limits: impl IntoIterator<Item = Limit>) -> Tally {
+        let (uuid, Engines { count: engines, seed }) = (service, engines.into());
+        let service = self.service(uuid);
         let mut known = lock(&service.counts);
-        let counts = limits.into_iter().map(|limit| (limit.id, self.count(&mut known, limit.id))).collect();
+        let mut spread = None;
+        let counted = |limit: Limit| {
+            let count = self.count(&mut known, uuid, limit);
+            let is_spread = seed != 0 && engines > 1 && limit.rate.has_parts(engines);
+            // Keys that are hot end if the engine is alone now.
+            count.hot.of_engines(if is_spread { engines } else { 1 });
+            if is_spread && spread.is_none() {
+                spread = self.shared.spread.enter(u64::MAX);
+            }
+            (limit.id, Counted { count, quiet: is_spread.then(|| limit.rate.quiet(engines)) })
+        };
+        let counts = limits.into_iter().map(counted).collect();
         known.retain(|_, count| count.strong_count() > 0);
         drop(known);
-        Tally { seed: self.seed, engines, counts, service }
+        let seed = if seed == 0 { self.seed } else { seed };
+        Tally { seed, engines, counts, service, shared: self.shared.clone(), _spread: spread }
+    }
+
+    /// Whether there may be something to report.
+    pub fn is_spread(&self) -> bool {
+        !self.shared.spread.is_empty() || !lock(&self.shared.hot).is_empty()
+    }
+
+    /// What is asked of hot keys since the last report: of at most so many. The others have their turn next time. `now` is in
+    /// nanoseconds.
+    pub fn demands(&self, now: u64, most: usize) -> Vec<Demands> {
+        self.shared.demands(now, most)
+    }
+
+    /// The broker says which shares of hot keys this engine has. `now` is in nanoseconds.
+    pub fn hear(&self, service: &str, limit: u64, shares: impl IntoIterator<Item = Share>, now: u64) {
+        let Some(service) = lock(&self.known).get(service).and_then(Weak::upgrade) else { return };
+        let Some(count) = lock(&service.counts).get(&limit).and_then(Weak::upgrade) else { return };
+        if count.hot.engines() > 1 {
+            shares.into_iter().for_each(|share| count.hot.hear(share, || count.of_keys.arrival(share.tag), now));
+            if count.hot.len() > 0 {
+                self.shared.note_hot(&count);
+            }
+        }
     }
 
     fn service(&self, uuid: &str) -> Arc<Service> {
@@ -124,14 +262,58 @@ impl Tallies {
         service
     }
 
-    fn count(&self, known: &mut HashMap<u64, Weak<Count>>, limit: u64) -> Arc<Count> {
-        if let Some(count) = known.get(&limit).and_then(Weak::upgrade) {
+    fn count(&self, known: &mut HashMap<u64, Weak<Count>>, service: &str, limit: Limit) -> Arc<Count> {
+        if let Some(count) = known.get(&limit.id).and_then(Weak::upgrade) {
             return count;
         }
-        let count = Count { any: AtomicU64::default(), of_keys: Table::within(self.room.clone()) };
+        let count = Count {
+            limit: limit.id,
+            service: service.into(),
+            any: AtomicU64::default(),
+            of_keys: Table::within(self.room.clone()),
+            hot: Hot::new(limit.rate, self.places.clone()),
+        };
         let count = Arc::new(count);
-        known.insert(limit, Arc::downgrade(&count));
+        known.insert(limit.id, Arc::downgrade(&count));
         count
+    }
+}
+
+impl Shared {
+    fn note_hot(&self, count: &Arc<Count>) {
+        let mut hot = lock(&self.hot);
+        hot.retain(|known| known.strong_count() > 0);
+        if !hot.iter().any(|known| known.as_ptr() == Arc::as_ptr(count)) {
+            hot.push(Arc::downgrade(count));
+        }
+    }
+
+    fn demands(&self, now: u64, most: usize) -> Vec<Demands> {
+        let mut hot = Vec::new();
+        lock(&self.hot).retain(|known| {
+            hot.extend(known.upgrade().filter(|count| count.hot.len() > 0));
+            hot.last().is_some_and(|last| Arc::as_ptr(last) == known.as_ptr())
+        });
+        let mut left = most;
+        let mut reported = Vec::new();
+        // Each limit has an equal part of what those before it have left, so that a flood of keys of one delays no other.
+        hot.sort_by_cached_key(|count| count.hot.len());
+        let all = hot.len();
+        for (at, count) in hot.iter().enumerate() {
+            let mut keys = Vec::new();
+            count.hot.collect(&count.of_keys, now, left / (all - at), &mut keys);
+            left -= keys.len();
+            if !keys.is_empty() {
+                reported.push(Demands {
+                    service: count.service.clone(),
+                    limit: count.limit,
+                    engines: count.hot.engines(),
+                    interval_nanos: count.hot.interval_nanos(),
+                    keys,
+                });
+            }
+        }
+        reported
     }
 }
 

@@ -1,7 +1,7 @@
 //! Engines that have a limit together: each lets its part pass.
 
 use proptest::prelude::*;
-use weir_rate::{Limit, Moment, Tallies, Tally};
+use weir_rate::{Demands, Engines, Limit, Moment, Share, Tallies, Tally, WHOLE};
 
 const S: u64 = 1_000_000_000;
 
@@ -73,6 +73,231 @@ fn limit_holds_while_engines_come_and_go() {
         let passed: u64 = (second..second + 10).map(|at| fleet.passes(at, 4_000, engines as usize)).sum();
         assert!(is_near(passed, 10 * 400 + at_once, 8), "{passed} with {engines} engines in step {step}");
     }
+}
+
+/// An engine of eight that count keys by one seed, or by their own.
+fn of_eight(number: u64, seed: u64, limit: Limit) -> (Tallies, Tally) {
+    let tallies = Tallies::new(number);
+    let tally = tallies.of("service", Engines { count: 8, seed }, [limit]);
+    (tallies, tally)
+}
+
+/// How many of so many events of a key within a second pass.
+fn passes(tally: &Tally, limit: &Limit, key: &[u8], second: u64, events: u64) -> u64 {
+    let at = |event| Moment::counting(second * S + event * S / events);
+    (0..events).map(|event| u64::from(tally.admit(limit, &tally.key(limit).text(key), at(event)).is_ok())).sum()
+}
+
+fn keys(demands: &[Demands]) -> usize {
+    demands.iter().map(|each| each.keys.len()).sum()
+}
+
+/// What the broker says of all keys that an engine reports.
+fn tell(tallies: &Tallies, demands: &[Demands], share: u32, shift: i32, now: u64) {
+    for each in demands {
+        let shares = each.keys.iter().map(|key| Share { tag: key.tag, share, shift });
+        tallies.hear(&each.service, each.limit, shares, now);
+    }
+}
+
+const HOT_LIMIT: (u32, u32) = (800, 1);
+
+fn hot_limit() -> Limit {
+    Limit::new("", "limit", HOT_LIMIT.0, HOT_LIMIT.1, 0)
+}
+
+#[test]
+fn engines_let_an_eighth_of_a_keys_rate_pass_before_they_ask_the_others() {
+    let limit = hot_limit();
+    let all: Vec<_> = (0..8).map(|number| of_eight(number, 5, limit)).collect();
+    let passed: Vec<_> = all.iter().map(|(_, tally)| passes(tally, &limit, b"key", 10, 1_000)).collect();
+    // What may come at once, and what the rate gives in the second.
+    assert!(passed.iter().all(|passed| (198..=201).contains(passed)), "{passed:?}");
+    let reported: Vec<_> = all.iter().map(|(tallies, _)| tallies.demands(11 * S, 512)).collect();
+    let first = reported[0][0].keys[0];
+    for demands in &reported {
+        let [Demands { engines: 8, interval_nanos: 1_250_000, keys, .. }] = &demands[..] else { panic!("{demands:?}") };
+        assert_eq!((keys.len(), keys[0].tag), (1, first.tag), "the same on all engines");
+        assert!(keys[0].asked > 880 && keys[0].used > WHOLE * 9 / 10, "{keys:?}");
+    }
+}
+
+#[test]
+fn quiet_keys_are_not_reported_and_others_only_by_seeds_in_common() {
+    let limit = hot_limit();
+    let (tallies, tally) = of_eight(1, 5, limit);
+    assert_eq!(passes(&tally, &limit, b"key", 10, 90), 90);
+    assert!(tallies.is_spread() && tallies.demands(11 * S, 512).is_empty());
+    let (alone, tally) = of_eight(1, 0, limit);
+    assert_eq!(passes(&tally, &limit, b"key", 10, 5_000), 1_599, "counted for itself");
+    assert!(!alone.is_spread() && alone.demands(11 * S, 512).is_empty());
+    // With fewer events, each would be hot.
+    let small = Limit::new("", "small", 15, 1, 0);
+    let (tallies, tally) = of_eight(1, 5, small);
+    assert_eq!(passes(&tally, &small, b"key", 10, 5_000), 29);
+    assert!(!tallies.is_spread());
+}
+
+#[test]
+fn engine_lets_its_share_pass_and_falls_back_without_an_answer() {
+    let limit = hot_limit();
+    let (tallies, tally) = of_eight(1, 5, limit);
+    passes(&tally, &limit, b"key", 10, 4_000);
+    let demands = tallies.demands(11 * S, 512);
+    tell(&tallies, &demands, WHOLE, 0, 11 * S);
+    let whole = passes(&tally, &limit, b"key", 11, 4_000);
+    assert!(whole.abs_diff(800) <= 8, "{whole}");
+    let demands = tallies.demands(12 * S, 512);
+    tell(&tallies, &demands, WHOLE / 4, 0, 12 * S);
+    let quarter = passes(&tally, &limit, b"key", 12, 4_000);
+    assert!(quarter.abs_diff(200) <= 2, "{quarter}");
+    // All may come at once again, as the broker says.
+    tell(&tallies, &demands, WHOLE, -(WHOLE as i32), 13 * S);
+    let freed = passes(&tally, &limit, b"key", 13, 16_000);
+    assert!((1_500..=1_602).contains(&freed), "{freed}");
+    assert_eq!(keys(&tallies.demands(15 * S, 512)), 1);
+    let (first, half) = (passes(&tally, &limit, b"key", 15, 4_000), passes(&tally, &limit, b"key", 16, 4_000));
+    assert!(first > 400 && half.abs_diff(400) <= 4, "{first}, {half}: half of the last share");
+}
+
+#[test]
+fn key_without_any_answer_gets_half_of_its_rate_and_is_forgotten_when_it_is_silent() {
+    let limit = hot_limit();
+    let (tallies, tally) = of_eight(1, 5, limit);
+    passes(&tally, &limit, b"key", 10, 4_000);
+    tallies.demands(11 * S, 512);
+    passes(&tally, &limit, b"key", 11, 4_000);
+    tallies.demands(12 * S, 512);
+    let half = passes(&tally, &limit, b"key", 12, 4_000);
+    assert!(half.abs_diff(400) <= 4, "{half}");
+    assert_eq!(keys(&tallies.demands(13 * S, 512)), 1);
+    assert_eq!(keys(&tallies.demands(16 * S, 512)), 0);
+    assert_eq!(passes(&tally, &limit, b"key", 17, 90), 90);
+    assert_eq!(keys(&tallies.demands(18 * S, 512)), 0, "it is not hot any more");
+}
+
+#[test]
+fn key_that_was_silent_is_as_used_as_before() {
+    let limit = Limit::new("", "limit", 800, 3_600, 0);
+    let (tallies, tally) = of_eight(1, 5, limit);
+    passes(&tally, &limit, b"key", 10, 4_000);
+    tell(&tallies, &tallies.demands(11 * S, 512), WHOLE, -(WHOLE as i32), 11 * S);
+    let whole = passes(&tally, &limit, b"key", 11, 4_000);
+    assert!((799..=801).contains(&whole), "{whole}");
+    tallies.demands(12 * S, 512);
+    assert_eq!(keys(&tallies.demands(60 * S, 512)), 0, "it is not hot any more");
+    let again = passes(&tally, &limit, b"key", 61, 4_000);
+    assert!(again <= 50 * 800 / 3_600, "{again}");
+    let demands = tallies.demands(62 * S, 512);
+    assert!(demands[0].keys[0].used > WHOLE * 9 / 10, "hot again: {demands:?}");
+}
+
+#[test]
+fn key_is_as_used_as_before_when_one_engine_is_left_and_when_another_comes() {
+    let limit = Limit::new("", "limit", 800, 3_600, 0);
+    let tallies = Tallies::new(1);
+    let of = |count| tallies.of("service", Engines { count, seed: 5 }, [limit]);
+    let alone = of(1);
+    assert_eq!(passes(&alone, &limit, b"early", 9, 4_000), 800);
+    let both = of(2);
+    let early = passes(&both, &limit, b"early", 10, 4_000);
+    assert!(early <= 1, "{early}: its events count on");
+    passes(&both, &limit, b"key", 10, 4_000);
+    tell(&tallies, &tallies.demands(11 * S, 512), WHOLE, -(WHOLE as i32), 11 * S);
+    passes(&both, &limit, b"key", 11, 4_000);
+    let alone = of(1);
+    assert_eq!(keys(&tallies.demands(12 * S, 512)), 0, "no key is hot");
+    let again = passes(&alone, &limit, b"key", 12, 4_000);
+    assert!(again <= 1, "{again}");
+}
+
+#[test]
+fn flood_of_hot_keys_of_one_limit_delays_no_report_of_another() {
+    let (flooded, other) = (Limit::new("", "flooded", 16, 60, 0), Limit::new("", "other", 800, 1, 0));
+    let tallies = Tallies::new(1);
+    let tally = tallies.of("service", Engines { count: 8, seed: 5 }, [flooded, other]);
+    (0..8_000_u32).for_each(|number| assert!(passes(&tally, &flooded, &number.to_be_bytes(), 10, 40) > 0));
+    (0..100_u32).for_each(|number| assert!(passes(&tally, &other, &number.to_be_bytes(), 10, 200) > 0));
+    for _ in 0..10 {
+        let demands = tallies.demands(11 * S, 512);
+        assert!(demands[0].keys.len() == 100 && demands[1].keys.len() <= 412, "{}", keys(&demands));
+    }
+}
+
+#[test]
+fn key_that_the_broker_knows_is_reported_where_it_is_not_hot() {
+    let limit = hot_limit();
+    let (here, tally) = of_eight(1, 5, limit);
+    let (there, other) = of_eight(2, 5, limit);
+    passes(&other, &limit, b"key", 10, 4_000);
+    passes(&tally, &limit, b"key", 10, 50);
+    let demands = there.demands(11 * S, 512);
+    tell(&here, &demands, WHOLE / 100, 0, 11 * S);
+    let [Demands { keys, .. }] = &here.demands(11 * S, 512)[..] else { panic!("nothing is reported") };
+    assert_eq!((keys[0].tag, keys[0].asked), (demands[0].keys[0].tag, 0));
+    here.hear("service", 77, [Share { tag: 1, share: 1, shift: 0 }], 11 * S);
+    here.hear("unknown", 77, [Share { tag: 1, share: 1, shift: 0 }], 11 * S);
+}
+
+#[test]
+fn flood_of_hot_keys_is_reported_by_turns_and_those_without_room_are_counted_here() {
+    let limit = Limit::new("", "limit", 16, 60, 0);
+    let (tallies, tally) = of_eight(1, 5, limit);
+    for number in 0..8_000_u32 {
+        // Two of sixteen at once. For those without room, as many as the engine counts for itself.
+        let passed = passes(&tally, &limit, &number.to_be_bytes(), 10, 40);
+        assert!((2..=3).contains(&passed), "{passed} of key {number}");
+    }
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..10 {
+        let demands = tallies.demands(11 * S, 512);
+        assert!(keys(&demands) <= 512);
+        seen.extend(demands.iter().flat_map(|each| &each.keys).map(|key| key.tag));
+    }
+    assert!((3_700..=4_096).contains(&seen.len()), "{}", seen.len());
+}
+
+fn limits(name: &str, count: u32) -> Vec<Limit> {
+    (0..count).map(|number| Limit::new(name, &number.to_string(), HOT_LIMIT.0, HOT_LIMIT.1, 0)).collect()
+}
+
+#[test]
+fn limits_give_their_places_for_hot_keys_back_and_others_get_them() {
+    const PLACES: usize = 64;
+    let tallies = Tallies::new(1);
+    let of = |limits: &[Limit]| tallies.of("service", Engines { count: 8, seed: 5 }, limits.iter().copied());
+    let heat = |tally: &Tally, limits: &[Limit], second| {
+        limits.iter().for_each(|limit| assert!(passes(tally, limit, b"key", second, 400) > 0));
+        tallies.demands((second + 1) * S, 512).len()
+    };
+    let all = limits("one", 70);
+    let tally = of(&all);
+    assert_eq!(heat(&tally, &all, 10), PLACES);
+    assert_eq!(heat(&tally, &all[PLACES..], 11), PLACES, "no place is free");
+    assert!(tallies.demands(14 * S, 512).is_empty(), "nobody asked");
+    assert_eq!(heat(&tally, &all[PLACES..], 15), 6, "a limit that found no place finds one");
+    assert_eq!(heat(&tally, &all, 16), PLACES);
+
+    drop(tally);
+    assert!(tallies.is_spread() && tallies.demands(17 * S, 512).is_empty() && !tallies.is_spread());
+    let others = limits("other", 64);
+    assert_eq!(heat(&of(&others), &others, 18), PLACES, "the limits that have gone have no place");
+}
+
+#[test]
+fn question_what_would_happen_asks_nothing_of_a_hot_key() {
+    let limit = hot_limit();
+    let (tallies, tally) = of_eight(1, 5, limit);
+    passes(&tally, &limit, b"key", 10, 4_000);
+    tallies.demands(11 * S, 512);
+    let key = tally.key(&limit).text(b"key");
+    let asked = |at: Moment| {
+        assert!((0..5).all(|_| tally.admit(&limit, &key, at).is_err()));
+        tallies.demands(11 * S, 512)[0].keys[0].asked
+    };
+    assert_eq!(asked(Moment::looking(11 * S - S / 100)), 0);
+    assert_eq!(asked(Moment::looking(11 * S - S / 100).only_looking()), 0);
+    assert_eq!(asked(Moment::counting(11 * S - S / 100).only_looking()), 5, "of a client that failed too often");
 }
 
 proptest! {

@@ -31,7 +31,7 @@ pub use allocator::Allocator;
 pub use driver::{Driver, Limits};
 pub use listener::SocketOptions;
 pub use poller::Waker;
-pub use reactor::Reactor;
+pub use reactor::{Reactor, process_nanos};
 pub use socket::check_client_addresses;
 
 /// What one read takes at most into one block.

@@ -49,6 +49,15 @@ pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
 /// When the first driver was made.
 static BEGUN: OnceLock<Instant> = OnceLock::new();
 
+/// The time of all reactors of this process, for threads without one: nanoseconds since the first began.
+pub fn process_nanos() -> u64 {
+    nanos_since(*BEGUN.get_or_init(Instant::now))
+}
+
+fn nanos_since(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 pub struct Reactor {
     pub(crate) poller: Poller,
     pub(crate) table: Table,
@@ -133,7 +142,7 @@ impl Driver for Reactor {
         self.table.next_batch();
         let mut reports = std::mem::take(&mut self.reports);
         let outcome = self.poller.wait(self.wait(wait), &mut reports);
-        self.now = Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
+        self.now = Time { nanos: nanos_since(self.begun) };
         self.follow_wall_clock();
         events.append(&mut self.pending);
         if outcome.is_ok() {

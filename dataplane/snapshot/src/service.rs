@@ -9,7 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
-use weir_rate::{Limit, Tally};
+use weir_rate::{Engines, Limit, Tally};
 use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
@@ -313,7 +313,8 @@ impl ServiceReader<'_> {
     }
 
     fn tally(&self, source: &v1::VirtualService, limits: Vec<Limit>) -> Tally {
-        self.worker.tallies.of(&source.uuid, source.engines, limits)
+        let engines = Engines { count: source.engines, seed: source.key_seed };
+        self.worker.tallies.of(&source.uuid, engines, limits)
     }
 
     /// `None`: it cannot have the role that it is given, or its parent is unusable.

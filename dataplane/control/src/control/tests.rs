@@ -1,7 +1,9 @@
 use weir_api::dataplane::v1::{
-    Explanation, L4Profile, Plan, PlanChange, RecordsTaken, ServerStates, TcpProfile, VirtualService,
+    Explanation, KeyShare, KeyShares, L4Profile, LimitDemand, LimitShares, Plan, PlanChange, RecordsTaken,
+    ServerStates, TcpProfile, VirtualService,
 };
 use weir_proxy::records::Batch;
+use weir_rate::{Engines, Limit, Moment, WHOLE};
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
 
 use super::*;
@@ -72,6 +74,14 @@ impl Agent {
                 }
                 Reply::Explanation(told) => format!("explanation {} of {:?}: {}", told.id, told.server_id, told.error),
                 Reply::Records(records) => format!("records {} of worker {}", records.number, records.worker),
+                Reply::KeyDemands(demands) => {
+                    let told = |limit: &LimitDemand| {
+                        let asked: Vec<_> = limit.keys.iter().map(|key| key.asked).collect();
+                        format!("{:?} of {} on {} engines", asked, limit.virtual_service_uuid, limit.engines)
+                    };
+                    let limits: Vec<_> = demands.limits.iter().map(told).collect();
+                    format!("asked {}; heard {}", limits.join(", "), demands.heard)
+                }
             });
         }
         all
@@ -207,4 +217,46 @@ fn records_wait_for_an_agent_and_go_to_the_next_one_until_they_are_taken() {
     rig.agent_sends(2, taken(process, 0));
     assert_eq!(rig.returned(), 2);
     assert_eq!(second.hears(), records(5..=6).collect::<Vec<_>>());
+}
+
+#[test]
+fn agent_hears_what_is_asked_of_hot_keys_and_says_which_share_they_have() {
+    const PER_HOUR: u32 = 1_000;
+    let mut rig = Rig::new();
+    let limit = Limit::new("", "limit", PER_HOUR, 3_600, 0);
+    let tallies = rig.control.served.tallies().unwrap().clone();
+    let tally = tallies.of("shop", Engines { count: 2, seed: 5 }, [limit]);
+    let passes = |events: u32| {
+        let at = Moment::counting(process_nanos());
+        (0..events).filter(|_| tally.admit(&limit, &tally.key(&limit).text(b"key"), at).is_ok()).count()
+    };
+    assert_eq!(passes(400), 400);
+    rig.control.tell_demands();
+    let agent = rig.agent_comes(1);
+    rig.control.tell_demands();
+    assert_eq!(agent.hears(), ["hello at 0", "0 sockets"], "no key is hot");
+    assert_eq!(passes(400), 100, "the part of one of two engines");
+    rig.control.tell_demands();
+    assert_eq!(agent.hears(), ["asked [300] of shop on 2 engines; heard 0"]);
+
+    let demands = hot_keys::demands(&tallies, 0, process_nanos()).unwrap();
+    let key = KeyShare { tag: demands.limits[0].keys[0].tag, share: WHOLE, shift: -(WHOLE as i32) / 2 };
+    let shares = |service: &str, keys| {
+        let of = LimitShares { virtual_service_uuid: service.into(), limit: demands.limits[0].limit, keys };
+        Frame::KeyShares(KeyShares { number: 7, limits: vec![of] })
+    };
+    rig.agent_sends(1, shares("unknown", vec![key]));
+    assert_eq!(passes(10), 0);
+    let nonsense = KeyShare { tag: 0, share: u32::MAX, shift: i32::MIN };
+    rig.agent_sends(1, shares("shop", vec![nonsense, key]));
+    assert_eq!(passes(1_000), 500, "the half that the other engine has not used");
+    rig.control.tell_demands();
+    assert_eq!(agent.hears(), ["asked [1010] of shop on 2 engines; heard 7"]);
+
+    drop(agent);
+    rig.control.take(Message::AgentGone { agent: 1, why: Error::Closed });
+    rig.control.tell_demands();
+    let next = rig.agent_comes(2);
+    rig.control.tell_demands();
+    assert_eq!(next.hears()[2..], ["asked [0] of shop on 2 engines; heard 0"], "another agent knows other numbers");
 }

@@ -814,6 +814,7 @@ type ToDataplane struct {
 	//	*ToDataplane_RecordsTaken
 	//	*ToDataplane_Greeting
 	//	*ToDataplane_Question
+	//	*ToDataplane_KeyShares
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,6 +938,15 @@ func (x *ToDataplane) GetQuestion() *Question {
 	return nil
 }
 
+func (x *ToDataplane) GetKeyShares() *KeyShares {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_KeyShares); ok {
+			return x.KeyShares
+		}
+	}
+	return nil
+}
+
 type isToDataplane_Frame interface {
 	isToDataplane_Frame()
 }
@@ -977,6 +987,10 @@ type ToDataplane_Question struct {
 	Question *Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"` // answered by an Explanation with its id, unless the data plane is older
 }
 
+type ToDataplane_KeyShares struct {
+	KeyShares *KeyShares `protobuf:"bytes,920,opt,name=key_shares,json=keyShares,proto3,oneof"`
+}
+
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
 
 func (*ToDataplane_Plan) isToDataplane_Frame() {}
@@ -994,6 +1008,8 @@ func (*ToDataplane_RecordsTaken) isToDataplane_Frame() {}
 func (*ToDataplane_Greeting) isToDataplane_Frame() {}
 
 func (*ToDataplane_Question) isToDataplane_Frame() {}
+
+func (*ToDataplane_KeyShares) isToDataplane_Frame() {}
 
 // Tells an agent from other processes: a connection without a prompt Greeting is closed, and receives nothing.
 type Greeting struct {
@@ -1043,6 +1059,7 @@ type FromDataplane struct {
 	//	*FromDataplane_Sample
 	//	*FromDataplane_Records
 	//	*FromDataplane_Explanation
+	//	*FromDataplane_KeyDemands
 	Frame         isFromDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1148,6 +1165,15 @@ func (x *FromDataplane) GetExplanation() *Explanation {
 	return nil
 }
 
+func (x *FromDataplane) GetKeyDemands() *KeyDemands {
+	if x != nil {
+		if x, ok := x.Frame.(*FromDataplane_KeyDemands); ok {
+			return x.KeyDemands
+		}
+	}
+	return nil
+}
+
 type isFromDataplane_Frame interface {
 	isFromDataplane_Frame()
 }
@@ -1180,6 +1206,10 @@ type FromDataplane_Explanation struct {
 	Explanation *Explanation `protobuf:"bytes,370,opt,name=explanation,proto3,oneof"`
 }
 
+type FromDataplane_KeyDemands struct {
+	KeyDemands *KeyDemands `protobuf:"bytes,920,opt,name=key_demands,json=keyDemands,proto3,oneof"` // each 100 ms, while there are hot keys
+}
+
 func (*FromDataplane_Hello) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Sockets) isFromDataplane_Frame() {}
@@ -1193,6 +1223,8 @@ func (*FromDataplane_Sample) isFromDataplane_Frame() {}
 func (*FromDataplane_Records) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Explanation) isFromDataplane_Frame() {}
+
+func (*FromDataplane_KeyDemands) isFromDataplane_Frame() {}
 
 type Hello struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1323,8 +1355,7 @@ func (x *Sockets) GetLast() bool {
 	return false
 }
 
-// One SO_REUSEPORT socket that clients reach: a listening TCP socket, or a bound UDP socket. There is one for each
-// worker.
+// One SO_REUSEPORT socket that clients reach, one for each worker: a listening TCP socket, or a bound UDP socket.
 type Socket struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // IPv4 or IPv6 literal
@@ -2673,7 +2704,8 @@ type VirtualService struct {
 	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
 	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
-	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
+	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it and share its limits (rules.proto). 0: one
+	KeySeed              uint64                 `protobuf:"fixed64,913,opt,name=key_seed,json=keySeed,proto3" json:"key_seed,omitempty"`                                          // of the hashes of keys that its limits count apart. 0: each engine has its own
 	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -2894,6 +2926,13 @@ func (x *VirtualService) GetNetworkPolicyUuid() string {
 func (x *VirtualService) GetEngines() uint32 {
 	if x != nil {
 		return x.Engines
+	}
+	return 0
+}
+
+func (x *VirtualService) GetKeySeed() uint64 {
+	if x != nil {
+		return x.KeySeed
 	}
 	return 0
 }
@@ -4135,8 +4174,7 @@ func (x *TlsProfile) GetTicketKeys() *TicketKeys {
 // The keys of session tickets. All engines of a virtual service get the same keys.
 type TicketKeys struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first key encrypts tickets, all
-	// decrypt.
+	// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first encrypts tickets, all decrypt.
 	Keys          [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	LifetimeS     uint32   `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`      // of a ticket
 	UntilUnixS    uint64   `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // no ticket is issued after this time: by then the controller would have sent other keys
@@ -4831,8 +4869,7 @@ func (x *StatusRange) GetLast() uint32 {
 	return 0
 }
 
-// TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
-// else the hostname of the server.
+// TLS to servers of a pool. A connection's name: server_name, or the host of its first request, or the server's hostname.
 type ServerTls struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Profile         *TlsProfile            `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
@@ -6428,7 +6465,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\x1a\x1adataplane/v1/scripts.proto\"\xec\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6439,10 +6476,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"planChange\x12G\n" +
 	"\rrecords_taken\x18\xac\x02 \x01(\v2\x1f.weir.dataplane.v1.RecordsTakenH\x00R\frecordsTaken\x129\n" +
 	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreeting\x12:\n" +
-	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestionB\a\n" +
+	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestion\x12>\n" +
+	"\n" +
+	"key_shares\x18\x98\a \x01(\v2\x1c.weir.dataplane.v1.KeySharesH\x00R\tkeySharesB\a\n" +
 	"\x05frame\"\n" +
 	"\n" +
-	"\bGreeting\"\x90\x03\n" +
+	"\bGreeting\"\xd3\x03\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
 	"\asockets\x18\x02 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12*\n" +
@@ -6450,7 +6489,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04nack\x18\x04 \x01(\v2\x17.weir.dataplane.v1.NackH\x00R\x04nack\x123\n" +
 	"\x06sample\x18\x05 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x127\n" +
 	"\arecords\x18\xac\x02 \x01(\v2\x1a.weir.dataplane.v1.RecordsH\x00R\arecords\x12C\n" +
-	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanationB\a\n" +
+	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanation\x12A\n" +
+	"\vkey_demands\x18\x98\a \x01(\v2\x1d.weir.dataplane.v1.KeyDemandsH\x00R\n" +
+	"keyDemandsB\a\n" +
 	"\x05frame\"\x9d\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
@@ -6587,8 +6628,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
 	"scriptSets\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xf6\n" +
-	"\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x92\v\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6618,7 +6658,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10script_set_uuids\x18\x84\a \x03(\tR\x0escriptSetUuids\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
 	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
-	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
+	"\aengines\x18\x90\a \x01(\rR\aengines\x12\x1a\n" +
+	"\bkey_seed\x18\x91\a \x01(\x06R\akeySeed\x12;\n" +
 	"\n" +
 	"pool_rules\x18\x8f\a \x03(\v2\x1b.weir.dataplane.v1.PoolRuleR\tpoolRules\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
@@ -7138,32 +7179,34 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*ErrorCounter)(nil),           // 69: weir.dataplane.v1.ErrorCounter
 	(*ServerCounters)(nil),         // 70: weir.dataplane.v1.ServerCounters
 	(*WorkerCounters)(nil),         // 71: weir.dataplane.v1.WorkerCounters
-	(*Standing)(nil),               // 72: weir.dataplane.v1.Standing
-	(ClientCertificateMode)(0),     // 73: weir.dataplane.v1.ClientCertificateMode
-	(BoundBy)(0),                   // 74: weir.dataplane.v1.BoundBy
-	(Bond)(0),                      // 75: weir.dataplane.v1.Bond
-	(*CacheTold)(nil),              // 76: weir.dataplane.v1.CacheTold
-	(*HttpPolicySet)(nil),          // 77: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 78: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 79: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 80: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 81: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 82: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 83: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
-	(*Compression)(nil),            // 89: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 90: weir.dataplane.v1.Cache
-	(*Revocation)(nil),             // 91: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 92: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 93: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 94: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 95: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 96: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 97: weir.dataplane.v1.CacheCounters
+	(*KeyShares)(nil),              // 72: weir.dataplane.v1.KeyShares
+	(*KeyDemands)(nil),             // 73: weir.dataplane.v1.KeyDemands
+	(*Standing)(nil),               // 74: weir.dataplane.v1.Standing
+	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
+	(BoundBy)(0),                   // 76: weir.dataplane.v1.BoundBy
+	(Bond)(0),                      // 77: weir.dataplane.v1.Bond
+	(*CacheTold)(nil),              // 78: weir.dataplane.v1.CacheTold
+	(*HttpPolicySet)(nil),          // 79: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 80: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 81: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 82: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 83: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 84: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 85: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 86: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 87: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 88: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 89: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 90: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 91: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 92: weir.dataplane.v1.Cache
+	(*Revocation)(nil),             // 93: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 94: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 95: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 96: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 97: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 98: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 99: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7175,120 +7218,122 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	62,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
 	16,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
 	28,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	18,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	19,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	21,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	22,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	63,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	58,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	30,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	20,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	23,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	23,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	25,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	29,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	2,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	12,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	72,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	73,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
-	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	31,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	74,  // 30: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
-	75,  // 31: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
-	76,  // 32: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	35,  // 33: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	53,  // 34: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	50,  // 35: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	52,  // 36: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 37: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	77,  // 38: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	78,  // 39: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	79,  // 40: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	80,  // 41: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	81,  // 42: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	82,  // 43: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	83,  // 44: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	32,  // 45: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	34,  // 46: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	42,  // 47: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	43,  // 48: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	45,  // 49: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	46,  // 50: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	47,  // 51: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	48,  // 52: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,   // 53: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 54: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40,  // 55: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	36,  // 56: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	84,  // 57: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	85,  // 58: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	86,  // 59: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 60: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 61: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	38,  // 62: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39,  // 63: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39,  // 64: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	55,  // 65: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37,  // 66: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	88,  // 67: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	88,  // 68: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41,  // 69: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	88,  // 70: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 71: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 72: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 73: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44,  // 74: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	89,  // 75: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	90,  // 76: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	7,   // 77: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 78: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 79: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49,  // 80: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	51,  // 81: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	91,  // 82: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 83: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 84: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	57,  // 85: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14,  // 86: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	56,  // 87: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	92,  // 88: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	93,  // 89: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	54,  // 90: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	55,  // 91: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	94,  // 92: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	95,  // 93: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	86,  // 94: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	55,  // 95: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 96: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	59,  // 97: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	60,  // 98: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	61,  // 99: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	64,  // 100: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	70,  // 101: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	96,  // 102: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	71,  // 103: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	69,  // 104: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 105: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	68,  // 106: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	65,  // 107: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	97,  // 108: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	66,  // 109: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 110: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 111: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 112: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 113: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 114: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 115: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 116: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 117: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	72,  // 9: weir.dataplane.v1.ToDataplane.key_shares:type_name -> weir.dataplane.v1.KeyShares
+	18,  // 10: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	19,  // 11: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21,  // 12: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	22,  // 13: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	63,  // 14: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	58,  // 15: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	30,  // 16: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	73,  // 17: weir.dataplane.v1.FromDataplane.key_demands:type_name -> weir.dataplane.v1.KeyDemands
+	20,  // 18: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,   // 19: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	23,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	23,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	25,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	2,   // 24: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	12,  // 25: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	3,   // 27: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	74,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	75,  // 29: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 30: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	31,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	76,  // 32: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	77,  // 33: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	78,  // 34: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	35,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	53,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 39: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	79,  // 40: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	80,  // 41: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	81,  // 42: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	82,  // 43: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	83,  // 44: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	84,  // 45: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	85,  // 46: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	32,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 55: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 56: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40,  // 57: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36,  // 58: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	86,  // 59: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	87,  // 60: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	88,  // 61: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 62: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 63: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	38,  // 64: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39,  // 65: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39,  // 66: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55,  // 67: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37,  // 68: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	90,  // 69: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	90,  // 70: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41,  // 71: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	90,  // 72: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 73: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 74: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 75: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44,  // 76: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	91,  // 77: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	92,  // 78: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	7,   // 79: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 80: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 81: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49,  // 82: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	51,  // 83: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	93,  // 84: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 85: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 86: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	57,  // 87: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14,  // 88: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	56,  // 89: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	94,  // 90: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	95,  // 91: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54,  // 92: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55,  // 93: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	96,  // 94: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	97,  // 95: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	88,  // 96: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	55,  // 97: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 98: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	59,  // 99: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	60,  // 100: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	61,  // 101: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	64,  // 102: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	70,  // 103: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	98,  // 104: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	71,  // 105: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	69,  // 106: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 107: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	68,  // 108: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	65,  // 109: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	99,  // 110: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	66,  // 111: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	69,  // 112: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	68,  // 113: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	68,  // 114: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	68,  // 115: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 116: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	68,  // 117: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 118: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	68,  // 119: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7312,6 +7357,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_RecordsTaken)(nil),
 		(*ToDataplane_Greeting)(nil),
 		(*ToDataplane_Question)(nil),
+		(*ToDataplane_KeyShares)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
 		(*FromDataplane_Hello)(nil),
@@ -7321,6 +7367,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Sample)(nil),
 		(*FromDataplane_Records)(nil),
 		(*FromDataplane_Explanation)(nil),
+		(*FromDataplane_KeyDemands)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
 	file_dataplane_v1_dataplane_proto_msgTypes[38].OneofWrappers = []any{}

@@ -2343,6 +2343,369 @@ func (x *TextMatch) GetStringGroupUuids() []string {
 	return nil
 }
 
+// Engines share limits of all clients together out evenly. Of keys, they share out the hot ones, by what is asked of each
+// engine: those that have used more than an equal part of their rate on one. At most 2,048 keys in a message.
+type KeyDemands struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"` // the number of the last KeyShares; 0: none came
+	Limits        []*LimitDemand         `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyDemands) Reset() {
+	*x = KeyDemands{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyDemands) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyDemands) ProtoMessage() {}
+
+func (x *KeyDemands) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyDemands.ProtoReflect.Descriptor instead.
+func (*KeyDemands) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *KeyDemands) GetHeard() uint64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
+func (x *KeyDemands) GetLimits() []*LimitDemand {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+type LimitDemand struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServiceUuid string                 `protobuf:"bytes,1,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
+	Limit              uint64                 `protobuf:"fixed64,2,opt,name=limit,proto3" json:"limit,omitempty"`                            // which, the same on all engines
+	Engines            uint32                 `protobuf:"varint,3,opt,name=engines,proto3" json:"engines,omitempty"`                         // that serve the virtual service
+	IntervalNs         uint64                 `protobuf:"varint,4,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"` // between two events at the whole rate
+	Keys               []*KeyDemand           `protobuf:"bytes,5,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *LimitDemand) Reset() {
+	*x = LimitDemand{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitDemand) ProtoMessage() {}
+
+func (x *LimitDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitDemand.ProtoReflect.Descriptor instead.
+func (*LimitDemand) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *LimitDemand) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *LimitDemand) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *LimitDemand) GetEngines() uint32 {
+	if x != nil {
+		return x.Engines
+	}
+	return 0
+}
+
+func (x *LimitDemand) GetIntervalNs() uint64 {
+	if x != nil {
+		return x.IntervalNs
+	}
+	return 0
+}
+
+func (x *LimitDemand) GetKeys() []*KeyDemand {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type KeyDemand struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           uint64                 `protobuf:"fixed64,1,opt,name=tag,proto3" json:"tag,omitempty"`    // a hash of the key
+	Asked         uint32                 `protobuf:"varint,2,opt,name=asked,proto3" json:"asked,omitempty"` // since the last report
+	Used          uint32                 `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`   // of what may come at once, in parts of 65536
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyDemand) Reset() {
+	*x = KeyDemand{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyDemand) ProtoMessage() {}
+
+func (x *KeyDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyDemand.ProtoReflect.Descriptor instead.
+func (*KeyDemand) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *KeyDemand) GetTag() uint64 {
+	if x != nil {
+		return x.Tag
+	}
+	return 0
+}
+
+func (x *KeyDemand) GetAsked() uint32 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *KeyDemand) GetUsed() uint32 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+// The shares of one engine, which falls back when it hears nothing of a key for a second.
+type KeyShares struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // rises
+	Limits        []*LimitShares         `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyShares) Reset() {
+	*x = KeyShares{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyShares) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyShares) ProtoMessage() {}
+
+func (x *KeyShares) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyShares.ProtoReflect.Descriptor instead.
+func (*KeyShares) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *KeyShares) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *KeyShares) GetLimits() []*LimitShares {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+type LimitShares struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServiceUuid string                 `protobuf:"bytes,1,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
+	Limit              uint64                 `protobuf:"fixed64,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Keys               []*KeyShare            `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *LimitShares) Reset() {
+	*x = LimitShares{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitShares) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitShares) ProtoMessage() {}
+
+func (x *LimitShares) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitShares.ProtoReflect.Descriptor instead.
+func (*LimitShares) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LimitShares) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *LimitShares) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *LimitShares) GetKeys() []*KeyShare {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type KeyShare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tag           uint64                 `protobuf:"fixed64,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Share         uint32                 `protobuf:"varint,2,opt,name=share,proto3" json:"share,omitempty"`   // of the rate, in parts of 65536
+	Shift         int32                  `protobuf:"zigzag32,3,opt,name=shift,proto3" json:"shift,omitempty"` // to be added to what is used, in parts of 65536
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyShare) Reset() {
+	*x = KeyShare{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyShare) ProtoMessage() {}
+
+func (x *KeyShare) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyShare.ProtoReflect.Descriptor instead.
+func (*KeyShare) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *KeyShare) GetTag() uint64 {
+	if x != nil {
+		return x.Tag
+	}
+	return 0
+}
+
+func (x *KeyShare) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *KeyShare) GetShift() int32 {
+	if x != nil {
+		return x.Shift
+	}
+	return 0
+}
+
 var File_dataplane_v1_rules_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_rules_proto_rawDesc = "" +
@@ -2501,7 +2864,33 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12%\n" +
 	"\x0ecase_sensitive\x18\x04 \x01(\bR\rcaseSensitive\x12\x18\n" +
 	"\adecoded\x18\x05 \x01(\bR\adecoded\x12-\n" +
-	"\x12string_group_uuids\x18\xd8\x04 \x03(\tR\x10stringGroupUuids*e\n" +
+	"\x12string_group_uuids\x18\xd8\x04 \x03(\tR\x10stringGroupUuids\"Z\n" +
+	"\n" +
+	"KeyDemands\x12\x14\n" +
+	"\x05heard\x18\x01 \x01(\x04R\x05heard\x126\n" +
+	"\x06limits\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.LimitDemandR\x06limits\"\xc2\x01\n" +
+	"\vLimitDemand\x120\n" +
+	"\x14virtual_service_uuid\x18\x01 \x01(\tR\x12virtualServiceUuid\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x06R\x05limit\x12\x18\n" +
+	"\aengines\x18\x03 \x01(\rR\aengines\x12\x1f\n" +
+	"\vinterval_ns\x18\x04 \x01(\x04R\n" +
+	"intervalNs\x120\n" +
+	"\x04keys\x18\x05 \x03(\v2\x1c.weir.dataplane.v1.KeyDemandR\x04keys\"G\n" +
+	"\tKeyDemand\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\x06R\x03tag\x12\x14\n" +
+	"\x05asked\x18\x02 \x01(\rR\x05asked\x12\x12\n" +
+	"\x04used\x18\x03 \x01(\rR\x04used\"[\n" +
+	"\tKeyShares\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x126\n" +
+	"\x06limits\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.LimitSharesR\x06limits\"\x86\x01\n" +
+	"\vLimitShares\x120\n" +
+	"\x14virtual_service_uuid\x18\x01 \x01(\tR\x12virtualServiceUuid\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x06R\x05limit\x12/\n" +
+	"\x04keys\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.KeyShareR\x04keys\"H\n" +
+	"\bKeyShare\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\x06R\x03tag\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\rR\x05share\x12\x14\n" +
+	"\x05shift\x18\x03 \x01(\x11R\x05shift*e\n" +
 	"\bEditKind\x12\x19\n" +
 	"\x15EDIT_KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEDIT_KIND_ADD\x10\x01\x12\x14\n" +
@@ -2558,7 +2947,7 @@ func file_dataplane_v1_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_dataplane_v1_rules_proto_goTypes = []any{
 	(EditKind)(0),            // 0: weir.dataplane.v1.EditKind
 	(HeaderVariable)(0),      // 1: weir.dataplane.v1.HeaderVariable
@@ -2592,6 +2981,12 @@ var file_dataplane_v1_rules_proto_goTypes = []any{
 	(*StringPair)(nil),       // 29: weir.dataplane.v1.StringPair
 	(*AddressGroup)(nil),     // 30: weir.dataplane.v1.AddressGroup
 	(*TextMatch)(nil),        // 31: weir.dataplane.v1.TextMatch
+	(*KeyDemands)(nil),       // 32: weir.dataplane.v1.KeyDemands
+	(*LimitDemand)(nil),      // 33: weir.dataplane.v1.LimitDemand
+	(*KeyDemand)(nil),        // 34: weir.dataplane.v1.KeyDemand
+	(*KeyShares)(nil),        // 35: weir.dataplane.v1.KeyShares
+	(*LimitShares)(nil),      // 36: weir.dataplane.v1.LimitShares
+	(*KeyShare)(nil),         // 37: weir.dataplane.v1.KeyShare
 }
 var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	14, // 0: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
@@ -2644,11 +3039,15 @@ var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	29, // 47: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
 	8,  // 48: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
 	3,  // 49: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	33, // 50: weir.dataplane.v1.KeyDemands.limits:type_name -> weir.dataplane.v1.LimitDemand
+	34, // 51: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
+	36, // 52: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
+	37, // 53: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_rules_proto_init() }
@@ -2679,7 +3078,7 @@ func file_dataplane_v1_rules_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_rules_proto_rawDesc), len(file_dataplane_v1_rules_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

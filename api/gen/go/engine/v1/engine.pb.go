@@ -726,6 +726,7 @@ type Directive struct {
 	//	*Directive_Welcome
 	//	*Directive_Plan
 	//	*Directive_Question
+	//	*Directive_KeyShares
 	Body          isDirective_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -795,6 +796,15 @@ func (x *Directive) GetQuestion() *v1.Question {
 	return nil
 }
 
+func (x *Directive) GetKeyShares() *v1.KeyShares {
+	if x != nil {
+		if x, ok := x.Body.(*Directive_KeyShares); ok {
+			return x.KeyShares
+		}
+	}
+	return nil
+}
+
 type isDirective_Body interface {
 	isDirective_Body()
 }
@@ -811,11 +821,17 @@ type Directive_Question struct {
 	Question *v1.Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"` // answered by an Explanation with its id
 }
 
+type Directive_KeyShares struct {
+	KeyShares *v1.KeyShares `protobuf:"bytes,920,opt,name=key_shares,json=keyShares,proto3,oneof"` // answers KeyDemands
+}
+
 func (*Directive_Welcome) isDirective_Body() {}
 
 func (*Directive_Plan) isDirective_Body() {}
 
 func (*Directive_Question) isDirective_Body() {}
+
+func (*Directive_KeyShares) isDirective_Body() {}
 
 type Welcome struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
@@ -2969,6 +2985,7 @@ type Report struct {
 	//	*Report_Detours
 	//	*Report_Host
 	//	*Report_Explanation
+	//	*Report_KeyDemands
 	Body          isReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3110,6 +3127,15 @@ func (x *Report) GetExplanation() *v1.Explanation {
 	return nil
 }
 
+func (x *Report) GetKeyDemands() *v1.KeyDemands {
+	if x != nil {
+		if x, ok := x.Body.(*Report_KeyDemands); ok {
+			return x.KeyDemands
+		}
+	}
+	return nil
+}
+
 type isReport_Body interface {
 	isReport_Body()
 }
@@ -3158,6 +3184,10 @@ type Report_Explanation struct {
 	Explanation *v1.Explanation `protobuf:"bytes,370,opt,name=explanation,proto3,oneof"`
 }
 
+type Report_KeyDemands struct {
+	KeyDemands *v1.KeyDemands `protobuf:"bytes,920,opt,name=key_demands,json=keyDemands,proto3,oneof"`
+}
+
 func (*Report_Hello) isReport_Body() {}
 
 func (*Report_Ack) isReport_Body() {}
@@ -3179,6 +3209,8 @@ func (*Report_Detours) isReport_Body() {}
 func (*Report_Host) isReport_Body() {}
 
 func (*Report_Explanation) isReport_Body() {}
+
+func (*Report_KeyDemands) isReport_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5220,11 +5252,13 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\acsr_der\x18\x01 \x01(\fR\x06csrDer\"O\n" +
 	"\rRenewResponse\x12'\n" +
 	"\x0fcertificate_der\x18\x01 \x01(\fR\x0ecertificateDer\x12\x15\n" +
-	"\x06ca_der\x18\x02 \x03(\fR\x05caDer\"\xb5\x01\n" +
+	"\x06ca_der\x18\x02 \x03(\fR\x05caDer\"\xf5\x01\n" +
 	"\tDirective\x123\n" +
 	"\awelcome\x18\x01 \x01(\v2\x17.weir.engine.v1.WelcomeH\x00R\awelcome\x12/\n" +
 	"\x04plan\x18\x02 \x01(\v2\x19.weir.engine.v1.PlanDeltaH\x00R\x04plan\x12:\n" +
-	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestionB\x06\n" +
+	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestion\x12>\n" +
+	"\n" +
+	"key_shares\x18\x98\a \x01(\v2\x1c.weir.dataplane.v1.KeySharesH\x00R\tkeySharesB\x06\n" +
 	"\x04body\"c\n" +
 	"\aWelcome\x122\n" +
 	"\x15heartbeat_interval_ms\x18\x01 \x01(\rR\x13heartbeatIntervalMs\x12$\n" +
@@ -5418,7 +5452,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tvariables\x18\x03 \x03(\v2,.weir.engine.v1.ExternalCheck.VariablesEntryR\tvariables\x1a<\n" +
 	"\x0eVariablesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8d\x05\n" +
 	"\x06Report\x12-\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.weir.engine.v1.HelloH\x00R\x05hello\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.weir.engine.v1.AckH\x00R\x03ack\x12*\n" +
@@ -5430,7 +5464,9 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arouting\x18\b \x01(\v2\x17.weir.engine.v1.RoutingH\x00R\arouting\x123\n" +
 	"\adetours\x18\t \x01(\v2\x17.weir.engine.v1.DetoursH\x00R\adetours\x121\n" +
 	"\x04host\x18\xde\x02 \x01(\v2\x1a.weir.engine.v1.HostSampleH\x00R\x04host\x12C\n" +
-	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanationB\x06\n" +
+	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanation\x12A\n" +
+	"\vkey_demands\x18\x98\a \x01(\v2\x1d.weir.dataplane.v1.KeyDemandsH\x00R\n" +
+	"keyDemandsB\x06\n" +
 	"\x04body\"\xc8\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
@@ -5754,123 +5790,127 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*RecordTally)(nil),         // 63: weir.engine.v1.RecordTally
 	nil,                         // 64: weir.engine.v1.ExternalCheck.VariablesEntry
 	(*v1.Question)(nil),         // 65: weir.dataplane.v1.Question
-	(*v1.VirtualService)(nil),   // 66: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),      // 67: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),       // 68: weir.dataplane.v1.PkiProfile
-	(*v1.HttpPolicySet)(nil),    // 69: weir.dataplane.v1.HttpPolicySet
-	(*v1.StringGroup)(nil),      // 70: weir.dataplane.v1.StringGroup
-	(*v1.AddressGroup)(nil),     // 71: weir.dataplane.v1.AddressGroup
-	(*v1.PoolGroup)(nil),        // 72: weir.dataplane.v1.PoolGroup
-	(*v1.ErrorPageProfile)(nil), // 73: weir.dataplane.v1.ErrorPageProfile
-	(*v1.ScriptSet)(nil),        // 74: weir.dataplane.v1.ScriptSet
-	(*v1.NetworkPolicy)(nil),    // 75: weir.dataplane.v1.NetworkPolicy
-	(v1.WorkerPinning)(0),       // 76: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),             // 77: weir.dataplane.v1.Pool
-	(v1.TlsVersion)(0),          // 78: weir.dataplane.v1.TlsVersion
-	(*v1.Sample)(nil),           // 79: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),      // 80: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),          // 81: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),       // 82: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil),  // 83: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),   // 84: weir.dataplane.v1.RecordedServer
+	(*v1.KeyShares)(nil),        // 66: weir.dataplane.v1.KeyShares
+	(*v1.VirtualService)(nil),   // 67: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),      // 68: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),       // 69: weir.dataplane.v1.PkiProfile
+	(*v1.HttpPolicySet)(nil),    // 70: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),      // 71: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),     // 72: weir.dataplane.v1.AddressGroup
+	(*v1.PoolGroup)(nil),        // 73: weir.dataplane.v1.PoolGroup
+	(*v1.ErrorPageProfile)(nil), // 74: weir.dataplane.v1.ErrorPageProfile
+	(*v1.ScriptSet)(nil),        // 75: weir.dataplane.v1.ScriptSet
+	(*v1.NetworkPolicy)(nil),    // 76: weir.dataplane.v1.NetworkPolicy
+	(v1.WorkerPinning)(0),       // 77: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),             // 78: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),          // 79: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),           // 80: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),      // 81: weir.dataplane.v1.Explanation
+	(*v1.KeyDemands)(nil),       // 82: weir.dataplane.v1.KeyDemands
+	(*v1.Finding)(nil),          // 83: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),       // 84: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil),  // 85: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),   // 86: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	14, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	65, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
-	16, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	16, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	66, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	23, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	67, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	24, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	68, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	18, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	21, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	17, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	69, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
-	70, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
-	71, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	72, // 16: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
-	73, // 17: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
-	74, // 18: weir.engine.v1.Resource.script_set:type_name -> weir.dataplane.v1.ScriptSet
-	75, // 19: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
-	76, // 20: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	19, // 21: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	20, // 22: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	22, // 23: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	77, // 24: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 25: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	25, // 26: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	34, // 27: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	35, // 28: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	36, // 29: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	37, // 30: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	28, // 31: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
-	29, // 32: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
-	30, // 33: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
-	31, // 34: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
-	32, // 35: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
-	26, // 36: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
-	27, // 37: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
-	33, // 38: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 39: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
-	78, // 40: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 41: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
-	3,  // 42: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	64, // 43: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	39, // 44: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	41, // 45: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	42, // 46: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	43, // 47: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	44, // 48: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	79, // 49: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	54, // 50: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	47, // 51: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	50, // 52: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	51, // 53: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	80, // 54: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	40, // 55: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	43, // 56: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	44, // 57: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	47, // 58: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	50, // 59: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	81, // 60: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	4,  // 61: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	81, // 62: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	5,  // 63: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	45, // 64: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	46, // 65: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	48, // 66: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	49, // 67: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	6,  // 68: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	7,  // 69: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	53, // 70: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	52, // 71: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	58, // 72: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	61, // 73: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	56, // 74: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	82, // 75: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 76: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	60, // 77: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	62, // 78: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	83, // 79: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	84, // 80: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	82, // 81: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63, // 82: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	8,  // 83: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	10, // 84: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	38, // 85: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	55, // 86: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	9,  // 87: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	11, // 88: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	12, // 89: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	57, // 90: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	87, // [87:91] is the sub-list for method output_type
-	83, // [83:87] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	66, // 3: weir.engine.v1.Directive.key_shares:type_name -> weir.dataplane.v1.KeyShares
+	16, // 4: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	16, // 5: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	67, // 6: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	23, // 7: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	68, // 8: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	24, // 9: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	69, // 10: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	18, // 11: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	21, // 12: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	17, // 13: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	70, // 14: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
+	71, // 15: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
+	72, // 16: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
+	73, // 17: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
+	74, // 18: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
+	75, // 19: weir.engine.v1.Resource.script_set:type_name -> weir.dataplane.v1.ScriptSet
+	76, // 20: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
+	77, // 21: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	19, // 22: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	20, // 23: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	22, // 24: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	78, // 25: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 26: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	25, // 27: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	34, // 28: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	35, // 29: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	36, // 30: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	37, // 31: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	28, // 32: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	29, // 33: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	30, // 34: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	31, // 35: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	32, // 36: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	26, // 37: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	27, // 38: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	33, // 39: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 40: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	79, // 41: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	2,  // 42: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	3,  // 43: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	64, // 44: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	39, // 45: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	41, // 46: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	42, // 47: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	43, // 48: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	44, // 49: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	80, // 50: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	54, // 51: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	47, // 52: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	50, // 53: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	51, // 54: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	81, // 55: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	82, // 56: weir.engine.v1.Report.key_demands:type_name -> weir.dataplane.v1.KeyDemands
+	40, // 57: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	43, // 58: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	44, // 59: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	47, // 60: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	50, // 61: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	83, // 62: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	4,  // 63: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	83, // 64: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	5,  // 65: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	45, // 66: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	46, // 67: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	48, // 68: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	49, // 69: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	6,  // 70: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	7,  // 71: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	53, // 72: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	52, // 73: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	58, // 74: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	61, // 75: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	56, // 76: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	84, // 77: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 78: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	60, // 79: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	62, // 80: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	85, // 81: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	86, // 82: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	84, // 83: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63, // 84: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	8,  // 85: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	10, // 86: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	38, // 87: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	55, // 88: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	9,  // 89: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	11, // 90: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	12, // 91: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	57, // 92: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	89, // [89:93] is the sub-list for method output_type
+	85, // [85:89] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5882,6 +5922,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Directive_Welcome)(nil),
 		(*Directive_Plan)(nil),
 		(*Directive_Question)(nil),
+		(*Directive_KeyShares)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[8].OneofWrappers = []any{
 		(*Resource_VirtualService)(nil),
@@ -5912,6 +5953,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Detours)(nil),
 		(*Report_Host)(nil),
 		(*Report_Explanation)(nil),
+		(*Report_KeyDemands)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[47].OneofWrappers = []any{
 		(*TelemetryUp_Offer)(nil),
