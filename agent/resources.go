@@ -15,7 +15,8 @@ import (
 // addressesMax limits the addresses that an engine reports; some hosts have thousands.
 const addressesMax = 64
 
-// resources describes this machine. Unknown values stay empty: the controller only shows them.
+// resources describes this machine. Unknown values stay empty. The controller shows them, and places by
+// the hostname and the network.
 func resources() *enginev1.Resources {
 	own := &enginev1.Resources{Cores: uint32(runtime.NumCPU())}
 	var info unix.Sysinfo_t

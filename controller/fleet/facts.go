@@ -48,7 +48,10 @@ func (e *Engine) facts() place.Engine {
 	switch {
 	case e.Refusal != nil:
 		facts.Plan, facts.Refuses = place.Refused, e.Refusal.why()
-	case e.Wanted != nil:
+	case e.Wanted == nil:
+	case e.HasNewest():
+		facts.Plan = place.Taken
+	default:
 		facts.Plan = place.Settled
 	}
 	return facts

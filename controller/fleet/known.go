@@ -66,11 +66,11 @@ func (k *Known) seatsOf(serviceUUID string) string {
 	return serviceUUID
 }
 
-// Assigned returns the engines of a virtual service, without standbys.
+// Assigned returns the engines that should answer clients of a virtual service, or still do so while they drain.
 func (k *Known) Assigned(serviceUUID string) []string {
 	var engines []string
 	for _, seat := range k.Assignment(serviceUUID).Seats {
-		if seat.State != place.Standby {
+		if duty := seat.Duty(); duty == place.Serve || duty == place.Drain {
 			engines = append(engines, seat.Engine)
 		}
 	}

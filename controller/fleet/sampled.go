@@ -47,7 +47,7 @@ func (s *Sample) BusyUs() uint64 { return s.busy() }
 func (k *Known) ShouldServe(serviceUUID, engineUUID string) bool {
 	for _, seat := range k.Assignment(serviceUUID).Seats {
 		if seat.Engine == engineUUID {
-			return seat.State != place.Standby && seat.State != place.Starting
+			return seat.State != place.Standby && seat.State != place.Starting && seat.State != place.Stopped
 		}
 	}
 	return false

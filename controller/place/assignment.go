@@ -83,12 +83,14 @@ type Seat struct {
 type SeatState string
 
 // A seat begins as Starting or Standby, and ends with Draining. An engine with a Leaving seat still serves, and drains
-// once enough other engines serve.
+// once enough other engines serve. If another engine in its network takes over, the seat is Stopped after Draining: it
+// ends once the other engine serves, and serves again if that one fails.
 const (
 	Starting SeatState = "STARTING"
 	Serving  SeatState = "SERVING"
 	Leaving  SeatState = "LEAVING"
 	Draining SeatState = "DRAINING"
+	Stopped  SeatState = "STOPPED"
 	Standby  SeatState = "STANDBY"
 )
 
@@ -129,12 +131,17 @@ func (s Seat) Duty() Duty {
 		return Drain
 	case Standby:
 		return StandBy
+	case Stopped:
+		return NoDuty
 	default:
 		return Serve
 	}
 }
 
-// counts tells whether the virtual service should have this seat. A seat that leaves, drains or stands by does not
+// isEnding tells whether the engine of a seat accepts no new clients any more.
+func (s Seat) isEnding() bool { return s.State == Draining || s.State == Stopped }
+
+// counts tells whether the virtual service should have this seat. A seat that leaves, ends or stands by does not
 // count.
 func (s Seat) counts() bool { return s.State == Starting || s.State == Serving }
 

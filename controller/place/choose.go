@@ -52,18 +52,32 @@ func (s *service) objection(engine *model.Engine) string {
 	if why := s.ownObjection(engine); why != "" {
 		return why
 	}
-	if listener := s.listenerBeside(engine); listener != "" {
-		return fmt.Sprintf("has the same addresses as %s, where it listens", s.name(listener))
+	listener := s.listenerBeside(engine)
+	if listener == "" {
+		return ""
 	}
-	return ""
+	goes := s.a.seat(listener)
+	switch at := s.in.Engines[engine.UUID]; {
+	case !s.isHeard(listener):
+		return fmt.Sprintf("may have the same addresses as %s, which has not connected yet", s.name(listener))
+	case goes == nil && !s.listens(listener):
+		return fmt.Sprintf("has the same addresses as %s, which has not reported yet what it has", s.name(listener))
+	case goes == nil || goes.Cause != Disabled || goes.counts():
+	case at.Plan == Refused:
+		return "refuses its Plan: " + at.Refuses
+	case s.a.seat(engine.UUID) != nil:
+		return fmt.Sprintf("takes over once %s has stopped", s.name(listener))
+	}
+	return fmt.Sprintf("has the same addresses as %s, where it listens", s.name(listener))
 }
 
 // ownObjection is the part of objection that does not depend on what engines in the same network do.
 func (s *service) ownObjection(engine *model.Engine) string {
 	seat := s.a.seat(engine.UUID)
+	has := seat != nil && !seat.isEnding()
 	idle := s.load[engine.UUID] == 0
 	switch {
-	case seat != nil && seat.State != Draining && seat.State != Standby:
+	case has && seat.State != Standby:
 		return "has it"
 	case engine.EnableState != "SE_STATE_ENABLED":
 		return "is not enabled"
@@ -73,7 +87,7 @@ func (s *service) ownObjection(engine *model.Engine) string {
 		return fmt.Sprintf("has no BGP session with %s", s.reach(engine.UUID).Cut)
 	case s.shuns(engine.UUID):
 		return "failed to start it a while ago"
-	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
+	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && !has:
 		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
 	case idle && s.isFull():
 		return fmt.Sprintf("would be one more engine in use than max_se, which is %d", s.group.MaxSE)

@@ -47,12 +47,13 @@ type Engine struct {
 	Since time.Time // of Up
 	// when engines, and this one too, began to come back after all had been away at once; zero: they were not all away,
 	// or this engine has left since
-	Gathering  time.Time
-	Told       bool      // the engine has reported what it has; it has nothing that Holds lacks
-	Plan       PlanState // of the newest Plan for the engine
-	Refuses    string    // the reason, if Plan is Refused
-	Host       string    // on which the engine runs; empty: not known
-	Network    string    // whose addresses the engine shares with others, of which one can listen; empty: not known
+	Gathering time.Time
+	Told      bool      // the engine has reported what it has; it has nothing that Holds lacks
+	Plan      PlanState // of the newest Plan for the engine
+	Refuses   string    // the reason, if Plan is Refused
+	Host      string    // on which the engine runs; empty: not known
+	// network namespace; of the engines in one, only one can listen at an address; empty: not known
+	Network    string
 	CPUPercent float64
 	NextHop    netip.Addr             // to which its routes lead; invalid: none yet
 	Holds      Holdings               // includes what it should have and has not reported yet
@@ -66,6 +67,7 @@ const (
 	Unsettled PlanState = iota // this controller has made no Plan yet
 	Settled                    // this controller has made the Plan; what is NotDue is not in it
 	Refused                    // like Settled, and the engine refuses the Plan
+	Taken                      // like Settled, and the engine has applied the Plan
 )
 
 // Decision is the result. What it does not name stays as before.
@@ -106,7 +108,7 @@ type decider struct {
 	in      Input
 	out     Decision
 	engines map[string]*model.Engine
-	load    map[string]int // seats of each engine that are not draining; a set has one seat
+	load    map[string]int // seats of each engine that are not ending; a set has one seat
 	active  map[string]int // those of load that do not stand by
 	seats   map[string]int // all seats of each engine
 

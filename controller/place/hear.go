@@ -14,9 +14,11 @@ func (s *service) hear() {
 			s.hearStarting(seat)
 		case Draining:
 			s.hearDraining(seat)
+		case Standby:
+			s.hearStandby(seat)
 		}
 	}
-	for _, seat := range s.a.Seats {
+	for _, seat := range slices.Clone(s.a.Seats) {
 		if seat.State == Leaving {
 			s.hearLeaving(seat)
 		}
@@ -47,7 +49,17 @@ func (s *service) hearStarting(seat Seat) {
 // so that the operator sees the reason and can change it.
 func (s *service) canDoWithout(seat Seat) bool {
 	another, _ := s.choose()
-	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil
+	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil ||
+		s.canReturn() || s.isTakenBeside(seat.Engine)
+}
+
+// hearStandby ends the seat of an engine that cannot take over, because it refuses its Plan with the virtual service.
+func (s *service) hearStandby(seat Seat) {
+	holding := s.holding(seat.Engine)
+	if engine := s.in.Engines[seat.Engine]; seat.Cause == Disabled && engine.Up && engine.Plan == Refused &&
+		holding.Delivery.isDue() && holding.Duty != StandBy {
+		s.fail(seat, "refuses it: "+engine.Refuses)
+	}
 }
 
 // fail ends a seat that does not start, and the order behind it.
@@ -67,9 +79,8 @@ func (s *service) fail(seat Seat, why string) {
 	} else { // placement tries another engine, or tries again later
 		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
 	}
-	if s.refusedAll(seat.Engine) {
-		s.a.remove(seat.Engine)
-		s.weigh(seat, -1)
+	if seat.State == Standby || s.refusedAll(seat.Engine) {
+		s.drop(seat, "has refused it")
 		return
 	}
 	s.become(seat.Engine, Draining, Failed) // the engine may have the virtual service already, and not have reported it
@@ -125,22 +136,40 @@ func (s *service) hearDraining(seat Seat) {
 	if holding.Delivery != Current || holding.Duty != Drain {
 		return
 	}
-	if !s.isServed() && s.engines[seat.Engine].EnableState != forced && !s.givesWay(seat) {
+	next := s.successor(seat)
+	if next != nil && !s.isReady(*next) {
+		return
+	}
+	if next == nil && !s.isServed() && s.engines[seat.Engine].EnableState != forced {
 		return // the engine is called back, or waits until an engine that serves connects
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
 	switch {
 	case holding.Clients == Idle:
-		s.drop(seat, "has no clients left")
+		s.finish(seat, "has no clients left")
 	case !deadline.After(s.in.Now):
-		s.drop(seat, fmt.Sprintf("drained for %d s, the longest time allowed", s.group.ScaleinTimeoutS))
+		s.finish(seat, fmt.Sprintf("drained for %d s, the longest time allowed", s.group.ScaleinTimeoutS))
 	default:
 		s.again(deadline)
 	}
 }
 
-// hearLeaving keeps a seat whose reason to leave is gone, or that takes too long to leave.
+// finish ends a seat that has drained. If another engine takes over next, the seat stays until that one serves.
+func (s *service) finish(seat Seat, why string) {
+	if s.successor(seat) != nil {
+		s.become(seat.Engine, Stopped, seat.Cause)
+		return
+	}
+	s.drop(seat, why)
+}
+
+// hearLeaving keeps a seat whose reason to leave is gone, or that takes too long to leave. It ends a seat whose engine
+// does not serve and cannot, if another one does or could.
 func (s *service) hearLeaving(seat Seat) {
+	if s.up(seat.Engine) && s.refusedAll(seat.Engine) && (s.isServed() || s.canReturn()) {
+		s.drop(seat, "has refused it")
+		return
+	}
 	switch seat.Cause {
 	case Disabled:
 		if s.mayKeep(seat.Engine) {

@@ -203,6 +203,9 @@ func (s *service) giveWay(active, to string) error {
 		case seat.State != Standby || !s.up(seat.Engine):
 		case to != "" && to != seat.Engine:
 			return &Refusal{"to_se_ref", fmt.Sprintf("the standby of %s is %s", s.vs.Name, s.name(seat.Engine))}
+		case s.mayShare(active, seat.Engine):
+			return &Refusal{"", fmt.Sprintf("its standby %s has the same addresses as %s, where it listens: disable %s",
+				s.name(seat.Engine), s.name(active), s.name(active))}
 		default:
 			return s.send(active, Switchover)
 		}

@@ -14,7 +14,8 @@ import (
 // its last decision changed nothing, added no event, and chose no engine. Such a decision stays the same until one of
 // its inputs changes: the virtual services, their assignments, what engines have reported about them and about
 // themselves, or the time at which the set asked for another decision. The other seats on engines are no such input,
-// because only the choice of an engine depends on them.
+// because only the choice of an engine depends on them. A set that waits until an engine has applied its newest Plan
+// does not rest, either.
 //
 // The zero value has decided nothing. A Placer is not safe for concurrent use.
 type Placer struct {
@@ -37,10 +38,10 @@ func newTally() tally { return tally{map[string]int{}, map[string]int{}, map[str
 
 func (t tally) weigh(seat Seat, by int) {
 	add(t.seats, seat.Engine, by)
-	if seat.State != Draining {
+	if !seat.isEnding() {
 		add(t.load, seat.Engine, by)
 	}
-	if seat.State != Draining && seat.State != Standby {
+	if !seat.isEnding() && seat.State != Standby {
 		add(t.active, seat.Engine, by)
 	}
 }
@@ -211,12 +212,20 @@ func (p *Placer) wakeAll() {
 }
 
 // saysTheSame compares what engines report about themselves. It leaves out what only the choice of an engine depends
-// on.
+// on, and whether the engine has applied its newest Plan: each change would wake all sets.
 func (e Engine) saysTheSame(other Engine) bool {
 	return e.Up == other.Up && e.Since.Equal(other.Since) && e.Gathering.Equal(other.Gathering) &&
-		e.Told == other.Told &&
-		e.Plan == other.Plan && e.Refuses == other.Refuses && e.NextHop == other.NextHop &&
+		e.Told == other.Told && e.Network == other.Network &&
+		e.Plan.made() == other.Plan.made() && e.Refuses == other.Refuses && e.NextHop == other.NextHop &&
 		maps.Equal(e.Sessions, other.Sessions)
+}
+
+// made returns the state without what the engine has applied.
+func (s PlanState) made() PlanState {
+	if s == Taken {
+		return Settled
+	}
+	return s
 }
 
 // reassign applies the assignments that have changed since the last decision.

@@ -27,6 +27,11 @@ func newHistory(t *testing.T, random *rand.Rand) *history {
 	for _, vs := range s.model.VirtualServices {
 		s.set(t, vs.Name, []string{fmt.Sprintf("enable_rhi=%t", random.IntN(3) > 0)})
 	}
+	if random.IntN(2) == 0 {
+		for _, engine := range s.model.Engines {
+			s.set(t, engine.Name, []string{fmt.Sprintf("network=n%d", random.IntN(3))})
+		}
+	}
 	return &history{Rand: random, in: s.input()}
 }
 
@@ -80,7 +85,7 @@ func (h *history) editEngine(change func(e *Engine)) {
 }
 
 func (h *history) happen(t *testing.T) {
-	switch h.IntN(16) {
+	switch h.IntN(18) {
 	case 0:
 		h.editService(func(vs *model.VirtualService) {
 			vs.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(h.IntN(3))})}
@@ -122,7 +127,7 @@ func (h *history) happen(t *testing.T) {
 			}
 		})
 	case 8:
-		h.editEngine(func(e *Engine) { e.Plan = []PlanState{Unsettled, Settled, Refused}[h.IntN(3)] })
+		h.editEngine(func(e *Engine) { e.Plan = []PlanState{Unsettled, Settled, Refused, Taken}[h.IntN(4)] })
 	case 9:
 		h.editEngine(func(e *Engine) {
 			e.Sessions = map[netip.Addr]Session{router: {Up: h.IntN(2) == 0, Since: h.in.Now}}
@@ -142,6 +147,8 @@ func (h *history) happen(t *testing.T) {
 		h.in.Began = h.in.Now
 	case 13:
 		h.editEngine(func(e *Engine) { e.NextHop = netip.AddrFrom4([4]byte{10, 1, 0, byte(h.IntN(3))}) })
+	case 14:
+		h.editEngine(func(e *Engine) { e.Network = []string{"", "n0", "n1"}[h.IntN(3)] })
 	default:
 		h.in.Now = h.in.Now.Add(time.Duration(h.IntN(20)) * time.Second)
 	}
@@ -174,7 +181,7 @@ func (h *history) obey() {
 		if !engine.Up {
 			continue
 		}
-		engine.Plan, engine.Told = max(engine.Plan, Settled), true
+		engine.Plan, engine.Told = max(engine.Plan, Taken), true
 		edits := map[string]*Holding{}
 		for _, a := range h.in.Before {
 			if seat := a.seat(uuid); seat != nil && engine.Holds.Of(a.VirtualService).Duty != seat.Duty() {

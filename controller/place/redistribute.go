@@ -9,7 +9,8 @@ import (
 
 // Redistribute makes virtual services of a group change places with their standbys, until each engine is the active one
 // of about the same number. After a failure, one engine is active for all of them. A virtual service with a change
-// under way stays as it is. The next decision carries out the changes, like those of orders. Error: *Refusal.
+// under way stays as it is, and so does one whose standby cannot serve before the active one has stopped. The next
+// decision carries out the changes, like those of orders. Error: *Refusal.
 func (p *Placer) Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
@@ -56,7 +57,7 @@ func (d *decider) pairs(group *model.Group) (found []pair, active map[string]int
 			active[present[0].Engine]++
 		}
 		if seats := s.a.Seats; len(seats) == 2 && seats[0].State == Serving && seats[1].State == Standby &&
-			s.up(seats[0].Engine) && s.up(seats[1].Engine) {
+			s.up(seats[0].Engine) && s.up(seats[1].Engine) && !s.mayShare(seats[0].Engine, seats[1].Engine) {
 			found = append(found, pair{s, seats[0].Engine, seats[1].Engine})
 		}
 	}

@@ -30,7 +30,7 @@ func (s *service) drop(seat Seat, why string) {
 	s.weigh(seat, -1)
 	s.a.remove(seat.Engine)
 	s.event("VS_REMOVED_SE", seat.Engine, "%s %s (%s)", s.name(seat.Engine), why, seat.Cause)
-	if seat.State != Draining {
+	if !seat.isEnding() {
 		return
 	}
 	switch {

@@ -92,8 +92,8 @@ func (s *service) markLeaving() {
 	}
 }
 
-// callBack makes draining engines serve again if no other engine certainly serves: the others may have failed a moment
-// ago. While serving engines may yet connect, draining engines get no new Plan.
+// callBack makes draining and stopped engines serve again if no other engine certainly serves, or takes over next: the
+// others may have failed a moment ago. While serving engines may yet connect, draining engines get no new Plan.
 func (s *service) callBack() {
 	if s.isServed() {
 		return
@@ -101,10 +101,11 @@ func (s *service) callBack() {
 	waits := s.awaits()
 	for _, seat := range s.a.Seats {
 		switch {
-		case s.givesWay(seat):
-		case seat.State != Draining || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
+		case !seat.isEnding() || !s.up(seat.Engine) || s.engines[seat.Engine].EnableState == forced:
+		case s.successor(seat) != nil:
 		case waits:
 			s.out.Waiting[seat.Engine], s.restless = true, true
+		case seat.State == Stopped && s.isTakenBeside(seat.Engine): // until that one has stopped
 		default:
 			s.become(seat.Engine, Leaving, seat.Cause)
 		}
@@ -119,9 +120,15 @@ func (s *service) mayKeep(engine string) bool {
 
 const forced = "SE_STATE_DISABLED_FORCE"
 
-// release makes leaving seats drain, once enough others serve.
+// release makes leaving seats drain, once enough others serve, and ends stopped seats that need not serve again.
 func (s *service) release() {
 	serving := s.healthy()
+	for _, seat := range slices.Clone(s.a.Seats) {
+		needless := s.isServed() || s.engines[seat.Engine].EnableState == forced
+		if seat.State == Stopped && needless && s.successor(seat) == nil {
+			s.drop(seat, "has stopped")
+		}
+	}
 	for _, seat := range slices.Clone(s.a.Seats) {
 		goes := seat.State == Leaving || seat.counts() && s.away(seat.Engine)
 		switch {
@@ -129,7 +136,7 @@ func (s *service) release() {
 		case serving >= s.wanted(),
 			seat.Cause == Disabled && s.engines[seat.Engine].EnableState == forced,
 			seat.Cause == Disabled && serving > 0 && !s.grows(),
-			seat.Cause == Disabled && serving == 0 && s.givesWay(seat) && !s.hasChoice():
+			seat.Cause == Disabled && serving == 0 && s.mayStop(seat):
 			cause := seat.Cause
 			if seat.State != Leaving {
 				cause = Failover
@@ -139,14 +146,17 @@ func (s *service) release() {
 	}
 }
 
-// standby keeps one engine as standby if the group is active/standby. If the standby is away, it keeps its seat until
-// there is another one.
+// standby keeps one engine as standby if the group is active/standby, or if it takes over from another one in its
+// network. If the standby is away, it keeps its seat until there is another one.
 func (s *service) standby() {
+	s.reserve()
 	ready, legacy := false, s.group.HAMode == legacyMode
 	var away []Seat
 	for _, seat := range slices.Clone(s.a.Seats) {
 		switch {
 		case seat.State != Standby:
+		case s.succeeds(seat):
+			ready = true
 		case !legacy || ready || !s.mayKeep(seat.Engine):
 			s.drop(seat, "is no longer its standby")
 		case s.away(seat.Engine):

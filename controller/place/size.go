@@ -67,7 +67,7 @@ func (s *service) fill() {
 // chooseNext finds an engine for the next missing seat. If the virtual service waits for a fresh engine, the last
 // missing seat has to wait for it, as long as another engine has a seat.
 func (s *service) chooseNext(missing int) (*model.Engine, string) {
-	has := func(seat Seat) bool { return seat.State != Draining && seat.State != Standby && !s.away(seat.Engine) }
+	has := func(seat Seat) bool { return !seat.isEnding() && seat.State != Standby && !s.away(seat.Engine) }
 	if s.a.Fresh.IsZero() || missing > 1 || !slices.ContainsFunc(s.a.Seats, has) {
 		return s.choose()
 	}
@@ -119,7 +119,7 @@ func (s *service) growth() Cause {
 		return New
 	}
 	for _, seat := range s.a.Seats {
-		if seat.State == Leaving && seat.Cause != ScaleIn && seat.Cause != Failed {
+		if seat.State == Stopped || seat.State == Leaving && seat.Cause != ScaleIn && seat.Cause != Failed {
 			return seat.Cause
 		}
 		if seat.counts() && s.away(seat.Engine) {

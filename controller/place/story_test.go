@@ -62,19 +62,21 @@ var router = netip.MustParseAddr("10.0.0.1")
 
 // story is a fleet made of values. After each event it decides.
 type story struct {
-	model   *model.Model
-	engines map[string]Engine
-	before  map[string]Assignment
-	now     time.Time
-	needs   []Need
-	start   time.Time
-	demand  map[string]float64 // load of each service, in percent of one engine
+	model    *model.Model
+	engines  map[string]Engine
+	before   map[string]Assignment
+	now      time.Time
+	needs    []Need
+	start    time.Time
+	networks map[string]string  // of engines
+	silent   map[string]bool    // engines that have not answered to their newest Plans
+	demand   map[string]float64 // load of each service, in percent of one engine
 }
 
 func newStory() *story {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start,
-		start: start, demand: map[string]float64{}}
+		start: start, silent: map[string]bool{}, networks: map[string]string{}, demand: map[string]float64{}}
 }
 
 func (s *story) input() Input {
@@ -95,7 +97,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "redistribute":
 		assignments, err := new(Placer).Redistribute(s.input(), s.group(args[0]))
 		return s.carryOut(assignments, nil, err)
-	case "serves", "drains", "idle":
+	case "serves", "drains", "idle", "stands":
 		s.report(t, verb, args)
 	case "outdated":
 		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Outdated, Duty: Serve, Since: s.now})
@@ -115,11 +117,16 @@ func (s *story) tell(t *testing.T, words []string) string {
 			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
 			if e.Plan = min(e.Plan, Settled); e.Refuses != "" {
 				e.Plan = Refused
+			} else if _, heard := s.engines[args[0]]; !heard {
+				e.Network = s.networks[args[0]]
 			}
 			if verb == "down" {
 				e.Gathering = time.Time{}
 			}
 		})
+	case "silent", "answers":
+		s.silent[args[0]] = verb == "silent"
+		s.engine(args[0], func(e *Engine) { e.Told = e.Told || verb == "answers" })
 	case "cutoff", "reached":
 		for _, name := range args {
 			s.engine(name, func(e *Engine) {
@@ -127,7 +134,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 			})
 		}
 	case "set":
-		s.set(t, args[0], args[1:])
+		for _, name := range strings.Split(args[0], ",") {
+			s.set(t, name, args[1:])
+		}
 	case "deleted":
 		s.delete(args[0])
 		return "" // an order may come before the next decision
@@ -226,6 +235,7 @@ func (s *story) set(t *testing.T, name string, settings []string) {
 		case engine != nil && field == "host":
 			s.engine(name, func(e *Engine) { e.Host = value })
 		case engine != nil && field == "network":
+			s.networks[name] = value
 			s.engine(name, func(e *Engine) { e.Network = value })
 		case engine != nil && field == "cpu":
 			s.engine(name, func(e *Engine) { e.CPUPercent = float64(number) })
@@ -370,7 +380,7 @@ func (s *story) rebalance() string {
 // report makes an engine report that it has its duty to a virtual service.
 func (s *story) report(t *testing.T, verb string, args []string) {
 	t.Helper()
-	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
+	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain, "stands": StandBy}
 	clients := map[string]Clients{"serves": Led, "drains": Unled, "idle": Idle}
 	s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: duties[verb], Since: s.now,
 		Clients: clients[verb]})
@@ -389,7 +399,7 @@ func (s *story) settle() string {
 	for last := "none"; ; {
 		for service, a := range s.before {
 			for _, seat := range a.Seats {
-				if s.engines[seat.Engine].Up {
+				if s.engines[seat.Engine].Up && seat.Duty() != NoDuty {
 					clients := map[Duty]Clients{Serve: Led, Drain: Idle}[seat.Duty()]
 					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now,
 						Clients: clients})
@@ -443,20 +453,30 @@ func (s *story) follow(d Decision) {
 	}
 }
 
-// due gives each engine the holdings that follow from the Plans of a decision.
+// due gives each engine the holdings that follow from the Plans of a decision. Engines take their Plans at once, unless
+// they are silent.
 func (s *story) due() {
 	for uuid := range s.engines {
 		s.engine(uuid, func(e *Engine) {
-			e.Plan = max(e.Plan, Settled)
+			if e.Plan != Refused {
+				e.Plan = Settled
+			}
+			if s.silent[uuid] {
+				return
+			}
+			if e.Plan != Refused {
+				e.Plan = Taken
+			}
 			e.Holds = slices.DeleteFunc(slices.Clone(e.Holds), func(holding *Holding) bool {
 				a := s.before[holding.VirtualService]
-				return a.seat(uuid) == nil
+				seat := a.seat(uuid)
+				return seat == nil || seat.Duty() == NoDuty
 			})
 		})
 	}
 	for service, a := range s.before {
 		for _, seat := range a.Seats {
-			if _, heard := s.engines[seat.Engine]; !heard {
+			if _, heard := s.engines[seat.Engine]; !heard || s.silent[seat.Engine] || seat.Duty() == NoDuty {
 				continue
 			}
 			holding := s.engines[seat.Engine].Holds.Of(service)

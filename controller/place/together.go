@@ -205,7 +205,7 @@ func merged(all []*model.VirtualService, before Assignments) Assignment {
 
 // progress ranks states: a smaller number is closer to serving.
 func progress(state SeatState) int {
-	return slices.Index([]SeatState{Serving, Leaving, Starting, Draining, Standby}, state)
+	return slices.Index([]SeatState{Serving, Leaving, Starting, Draining, Stopped, Standby}, state)
 }
 
 // assignments returns the assignments of all virtual services that go together.

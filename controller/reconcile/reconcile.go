@@ -136,11 +136,14 @@ func (in Input) mayHave(engine, virtualService string) bool {
 	return facts.Holds.Of(virtualService).Duty != place.NoDuty || !facts.Told && !isNew
 }
 
-// duties returns what each engine has to do for a virtual service, by engine uuid.
+// duties returns what each engine has to do for a virtual service, by engine uuid. An engine with nothing to do is not
+// in it.
 func duties(assignment place.Assignment) map[string]place.Duty {
 	duties := map[string]place.Duty{}
 	for _, seat := range assignment.Seats {
-		duties[seat.Engine] = seat.Duty()
+		if duty := seat.Duty(); duty != place.NoDuty {
+			duties[seat.Engine] = duty
+		}
 	}
 	return duties
 }

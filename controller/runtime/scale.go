@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/health"
@@ -21,7 +22,7 @@ func (s service) scale() schema.Object {
 	assigned := int64(0)
 	for _, seat := range s.assignment.Seats {
 		switch seat.State {
-		case place.Draining, place.Standby:
+		case place.Draining, place.Stopped, place.Standby:
 		default:
 			assigned++
 		}
@@ -47,7 +48,8 @@ var scaleErrors = map[string]string{
 // underWay names what is in progress on a seat; empty: nothing. An engine that should let go of a virtual service but
 // is away shows nothing, and so does a seat that changes because of a failure: there was no order.
 func (s service) underWay(seat place.Seat) string {
-	comes, goes := seat.State == place.Starting, seat.State == place.Leaving || seat.State == place.Draining
+	comes := seat.State == place.Starting
+	goes := slices.Contains([]place.SeatState{place.Leaving, place.Draining, place.Stopped}, seat.State)
 	switch {
 	case !comes && !goes, goes && !s.known.Engine(seat.Engine).Works():
 		return ""

@@ -86,7 +86,7 @@ func (s service) page() schema.Object {
 func (s service) percentUp() int64 {
 	var wanted []string
 	for _, seat := range s.assignment.Seats {
-		if seat.State != place.Standby && seat.State != place.Draining {
+		if seat.Duty() == place.Serve {
 			wanted = append(wanted, seat.Engine)
 		}
 	}
