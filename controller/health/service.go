@@ -83,7 +83,7 @@ func (f ServiceFacts) tooFewPools(vs *model.VirtualService) []string {
 	pools := vs.CountedPools()
 	lost := f.lost(pools, "")
 	if up := len(pools) - len(lost); up < int(vs.MinPoolsUp) {
-		return append([]string{fmt.Sprintf("%d of its pools are up, and min_pools_up is %d", up, vs.MinPoolsUp)},
+		return append([]string{fmt.Sprintf("%d of %d pools up, and min_pools_up is %d", up, len(pools), vs.MinPoolsUp)},
 			lost...)
 	}
 	return nil

@@ -161,9 +161,9 @@ func TestVirtualServiceIsUpOnlyWithAsManyPoolsAsItWants(t *testing.T) {
 		want  string
 	}{
 		{1, []*model.Pool{own}, "{1 [pool api, which rules choose, is not up; server s0: refused]}"},
-		{2, []*model.Pool{own}, "{2 [1 of its pools are up, and min_pools_up is 2 " + lost + "]}"},
+		{2, []*model.Pool{own}, "{2 [1 of 2 pools up, and min_pools_up is 2 " + lost + "]}"},
 		{2, []*model.Pool{own, api}, "{1 []}"},
-		{3, []*model.Pool{own, api}, "{2 [2 of its pools are up, and min_pools_up is 3]}"},
+		{3, []*model.Pool{own, api}, "{2 [2 of 2 pools up, and min_pools_up is 3]}"},
 		{1, []*model.Pool{api}, "{2 [pool web is not up server s0: refused]}"},
 	} {
 		clear(up)

@@ -1,6 +1,12 @@
 package model
 
-import "github.com/weir-lb/weir/controller/schema/kinds"
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
 
 // Concerns returns the uuids of all objects that a virtual service consists of. A problem of one of these objects is a
 // problem of the virtual service.
@@ -33,38 +39,26 @@ func (vs *VirtualService) parts() subjects {
 		for _, group := range set.StringGroups {
 			parts = append(parts, subject{"stringgroup", group.UUID})
 		}
-		for _, group := range set.AddressGroups {
-			parts = append(parts, subject{"ipaddrgroup", group.UUID})
-		}
 	}
 	for _, set := range vs.Scripts {
 		parts = append(parts, subject{"vsdatascriptset", set.UUID})
 		for _, group := range set.StringGroups {
 			parts = append(parts, subject{"stringgroup", group.UUID})
 		}
-		for _, group := range set.AddressGroups {
-			parts = append(parts, subject{"ipaddrgroup", group.UUID})
-		}
 	}
 	if content := vs.Content; content != nil {
 		for _, group := range content.StringGroups {
 			parts = append(parts, subject{"stringgroup", group.UUID})
 		}
-		for _, group := range content.AddressGroups {
-			parts = append(parts, subject{"ipaddrgroup", group.UUID})
-		}
 	}
 	for _, set := range vs.L4Sets {
 		parts = append(parts, subject{"l4policyset", set.UUID})
-		for _, group := range set.AddressGroups {
-			parts = append(parts, subject{"ipaddrgroup", group.UUID})
-		}
 	}
 	if policy := vs.NetworkPolicy; policy != nil {
 		parts = append(parts, subject{"networksecuritypolicy", policy.UUID})
-		for _, group := range policy.AddressGroups {
-			parts = append(parts, subject{"ipaddrgroup", group.UUID})
-		}
+	}
+	for group := range vs.AddressGroups() {
+		parts = append(parts, subject{"ipaddrgroup", group.UUID})
 	}
 	if pages := vs.ErrorPages; pages != nil {
 		parts = append(parts, subject{"errorpageprofile", pages.UUID})
@@ -87,6 +81,35 @@ func (vs *VirtualService) parts() subjects {
 		pool.addParts(&parts)
 	}
 	return parts
+}
+
+// AddressGroups are those that the rules, scripts and profiles of a virtual service name. One may come several times.
+func (vs *VirtualService) AddressGroups() iter.Seq[*AddressGroup] {
+	var all []iter.Seq[*AddressGroup]
+	for _, set := range vs.Policies {
+		all = append(all, maps.Values(set.AddressGroups))
+	}
+	for _, set := range vs.Scripts {
+		all = append(all, slices.Values(set.AddressGroups))
+	}
+	for _, set := range vs.L4Sets {
+		all = append(all, maps.Values(set.AddressGroups))
+	}
+	if vs.Content != nil {
+		all = append(all, maps.Values(vs.Content.AddressGroups))
+	}
+	if vs.NetworkPolicy != nil {
+		all = append(all, maps.Values(vs.NetworkPolicy.AddressGroups))
+	}
+	return func(yield func(*AddressGroup) bool) {
+		for _, groups := range all {
+			for group := range groups {
+				if !yield(group) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (p *Pool) addParts(parts *subjects) {

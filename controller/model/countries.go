@@ -23,6 +23,15 @@ type AddressGroup struct {
 	Located [][]AddressRange // of the countries, in their order
 }
 
+// Size is the number of addresses, subnets and ranges of a group.
+func (g *AddressGroup) Size() int {
+	size := len(g.Addrs) + len(g.Prefixes) + len(g.Ranges)
+	for _, ranges := range g.Located {
+		size += len(ranges)
+	}
+	return size
+}
+
 // addressGroup closes the virtual services with rules that use a group with an unknown country: the rule could let in
 // whom it should keep out.
 func (r *reading) addressGroup(g *kinds.IpAddrGroup) *AddressGroup {

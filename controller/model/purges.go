@@ -48,7 +48,8 @@ func ParsePurge(uri string, prefix bool) (Purge, error) {
 	// Clients leave the usual port of a scheme out.
 	host := strings.TrimSuffix(rest[:begin], usualPort)
 	if !isHost(host) {
-		return Purge{}, fmt.Errorf("%q begins with no host: give one as clients ask for it, as in shop.example.com:8080/a",
+		return Purge{}, fmt.Errorf(
+			"%q begins with no host: give one as clients ask for it, as in shop.example.com:8080/a",
 			uri)
 	}
 	return Purge{Host: strings.ToLower(host), Path: rest[begin:], Prefix: prefix}, nil

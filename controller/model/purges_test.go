@@ -43,7 +43,8 @@ func TestPurgeIsReadFromAURI(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"", "shop.test", "https://shop.test", "/a b", "/ä", "/a#b", "/\r\n",
-		"htps://shop.test/a", "me@shop.test/a", "shop.test?x/a", "shop.test:/a", "shop.test:https/a", "[shop]/a", ":80/a",
+		"htps://shop.test/a", "me@shop.test/a", "shop.test?x/a", "shop.test:/a", "shop.test:https/a",
+		"[shop]/a", ":80/a",
 		"/" + strings.Repeat("a", purgeBytesMost)} {
 		if _, err := ParsePurge(uri, false); err == nil {
 			t.Errorf("%q is read", uri)

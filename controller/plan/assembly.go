@@ -42,7 +42,7 @@ type share struct {
 
 	report report // the report of the draft, and what prevents service on this engine
 	absent bool   // it adds nothing
-	brings []*enginev1.Resource
+	brings []part
 }
 
 var duties = map[place.Duty]dataplanev1.Duty{
@@ -262,14 +262,14 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	if duty != draft.service.GetDuty() || engines != draft.service.GetEngines() {
 		service := proto.CloneOf(draft.service)
 		service.Duty, service.Engines = duty, engines
-		share.brings = append(slices.Clone(draft.parts[:len(draft.parts)-1]), resourceOf(service))
+		share.brings = append(slices.Clone(draft.parts[:len(draft.parts)-1]), partOf(resourceOf(service)))
 	}
 	if draft.advertisement != nil {
 		share.brings = append(slices.Clip(share.brings), a.advertise(share)...)
 	}
-	for _, resource := range share.brings {
-		a.bringers[resource.GetUuid()]++
-		edits[resource.GetUuid()] = resource
+	for _, part := range share.brings {
+		a.bringers[part.GetUuid()]++
+		edits[part.GetUuid()] = part.Resource
 	}
 }
 

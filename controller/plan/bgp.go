@@ -127,7 +127,7 @@ func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) []model.Finding
 }
 
 // advertise returns the advertisement of a share; none if the engine speaks BGP in another context.
-func (a *assembly) advertise(share *share) []*enginev1.Resource {
+func (a *assembly) advertise(share *share) []part {
 	draft := share.draft
 	if draft.vs.VrfContext != a.spoken {
 		share.report.warn(draft.subject, "vrf_context_ref",
@@ -135,7 +135,7 @@ func (a *assembly) advertise(share *share) []*enginev1.Resource {
 			draft.vs.VrfContext.Name, a.spoken.Name)
 		return nil
 	}
-	return []*enginev1.Resource{located(draft, share.assignment, share.seat.Engine)}
+	return []part{partOf(located(draft, share.assignment, share.seat.Engine))}
 }
 
 // homeOf returns the virtual routing context "global" in the cloud of an engine; nil: there is none with a bgp_profile.

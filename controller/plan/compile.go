@@ -38,7 +38,8 @@ type Compiler struct {
 	drafts          map[string]*draft          // by virtual service uuid
 	sets            map[*model.HTTPPolicySet]*compiledSet
 	networkPolicies map[*model.NetworkPolicy]*compiledSet
-	assemblies      map[string]*assembly // by engine uuid
+	addressGroups   map[string]*compiledGroup // by uuid
+	assemblies      map[string]*assembly      // by engine uuid
 }
 
 // Turn changes to another revision.
@@ -48,6 +49,7 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 			children: map[string]map[string]bool{}, drafts: map[string]*draft{},
 			sets:            map[*model.HTTPPolicySet]*compiledSet{},
 			networkPolicies: map[*model.NetworkPolicy]*compiledSet{},
+			addressGroups:   map[string]*compiledGroup{},
 			assemblies:      map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
@@ -113,17 +115,28 @@ func (c *Compiler) adopt(was, is *model.VirtualService) {
 // redraw deletes the drafts of virtual services that changed, or whose ticket keys did. It returns the uuids of these
 // virtual services.
 func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
-	stale := map[string]bool{}
+	stale, left := map[string]bool{}, map[string]bool{}
 	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, (*model.VirtualService).Key) {
 		c.adopt(was, is)
 		if was == nil {
 			was = is
+		}
+		for group := range was.AddressGroups() {
+			left[group.UUID] = true
+		}
+		if is != nil {
+			for group := range is.AddressGroups() {
+				delete(left, group.UUID)
+			}
 		}
 		for _, set := range was.Policies {
 			delete(c.sets, set) // it may have changed; others that use it compile it again
 		}
 		delete(c.networkPolicies, was.NetworkPolicy)
 		stale[was.UUID] = true
+	}
+	if len(left) > 0 {
+		c.forgetUnusedGroups(m)
 	}
 	for _, uuid := range slices.Collect(maps.Keys(stale)) {
 		maps.Copy(stale, c.children[uuid]) // a child depends on its parent

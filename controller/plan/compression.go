@@ -36,6 +36,9 @@ func compression(subject subject, vs *model.VirtualService, report *report) *dat
 		RemoveAcceptEncoding: from.RemoveAcceptEncoding,
 	}
 	if from.FiltersRequests() {
+		if refuseManyAddresses(subject, vs.Content, from, report) {
+			return nil
+		}
 		for _, at := range from.FilterOrder() {
 			to.Filters = append(to.Filters, compressionFilter(vs.Content, &from.Filters[at]))
 		}
@@ -52,6 +55,34 @@ func compression(subject subject, vs *model.VirtualService, report *report) *dat
 			contentBytesMost)
 	}
 	return to
+}
+
+// rangeBytesLeast is the least that a range of addresses needs in a filter.
+const rangeBytesLeast = 20
+
+// refuseManyAddresses blocks a virtual service if the groups of its filters have too many addresses for a profile. It
+// counts them first: a country may have more than a hundred thousand ranges, and each virtual service would get a copy.
+func refuseManyAddresses(
+	subject subject, groups *model.Content, from *kinds.CompressionProfile, report *report,
+) (refused bool) {
+	count, worst := 0, 0
+	var largest *model.AddressGroup
+	for _, at := range from.FilterOrder() {
+		group := groups.AddressGroups[from.Filters[at].AddrsRef]
+		if group == nil {
+			continue
+		}
+		count += group.Size()
+		if size := group.Size(); size > worst {
+			worst, largest = size, group
+		}
+	}
+	if count*rangeBytesLeast <= contentBytesMost {
+		return false
+	}
+	report.block(subject, ofCompression, "its filters name groups with %d ranges of addresses, and take about 8000: "+
+		"ipaddrgroup %s has %d; use groups with fewer addresses or countries", count, largest.Name, worst)
+	return true
 }
 
 // lacksGroup tells whether a group that a profile names is not there.

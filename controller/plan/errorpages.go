@@ -42,7 +42,7 @@ func (d *draft) addErrorPages() {
 	}
 	d.service.ErrorPageProfileUuid = from.UUID
 	body := &enginev1.Resource_ErrorPageProfile{ErrorPageProfile: to}
-	d.parts = append(d.parts, &enginev1.Resource{Uuid: from.UUID, Body: body})
+	d.parts = append(d.parts, partOf(&enginev1.Resource{Uuid: from.UUID, Body: body}))
 }
 
 // statusMatch returns nil for a match that is not there.

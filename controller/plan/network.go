@@ -24,7 +24,7 @@ func (c *Compiler) addNetworkPolicy(d *draft) {
 	}
 	policy := d.vs.NetworkPolicy
 	if c.networkPolicies[policy] == nil {
-		c.networkPolicies[policy] = compileNetworkPolicy(policy)
+		c.networkPolicies[policy] = c.compileNetworkPolicy(policy)
 	}
 	compiled := c.networkPolicies[policy]
 	d.report.findings = append(d.report.findings, compiled.report.findings...)
@@ -35,8 +35,8 @@ func (c *Compiler) addNetworkPolicy(d *draft) {
 
 // compileNetworkPolicy makes the groups that the rules name, then the policy. They are the same in the Plans of all
 // virtual services that use it.
-func compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSet {
-	compiled := &compiledSet{parts: addressGroups(policy.AddressGroups)}
+func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSet {
+	compiled := &compiledSet{parts: c.addressGroupsOf(policy.AddressGroups)}
 	to := &dataplanev1.NetworkPolicy{Uuid: policy.UUID, Name: policy.Name}
 	for _, placed := range policy.RulesInForce() {
 		rule := placed.Rule
@@ -60,7 +60,7 @@ func compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSet {
 		to.Rules = append(to.Rules, made)
 	}
 	body := &enginev1.Resource_NetworkPolicy{NetworkPolicy: to}
-	compiled.parts = append(compiled.parts, &enginev1.Resource{Uuid: policy.UUID, Body: body})
+	compiled.parts = append(compiled.parts, partOf(&enginev1.Resource{Uuid: policy.UUID, Body: body}))
 	return compiled
 }
 

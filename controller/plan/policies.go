@@ -14,7 +14,7 @@ import (
 // compiledSet is a set of HTTP policies as resources: the groups that its rules name, then the set itself. It is the
 // same in the Plans of all virtual services that use the set.
 type compiledSet struct {
-	parts  []*enginev1.Resource
+	parts  []part
 	report report
 }
 
@@ -26,7 +26,7 @@ type setReader struct {
 	report  report
 }
 
-func compileSet(set *model.HTTPPolicySet) *compiledSet {
+func (c *Compiler) compileSet(set *model.HTTPPolicySet) *compiledSet {
 	r := &setReader{set: set, subject: about("httppolicyset", set.Identity, set.Named)}
 	to := &dataplanev1.HttpPolicySet{Uuid: set.UUID, Name: set.Name}
 	for _, placed := range set.SecurityRules() {
@@ -42,26 +42,19 @@ func compileSet(set *model.HTTPPolicySet) *compiledSet {
 		to.ResponseRules = append(to.ResponseRules, rule.response(placed.Rule))
 	}
 	body := &enginev1.Resource_HttpPolicySet{HttpPolicySet: to}
-	return &compiledSet{append(groups(set), &enginev1.Resource{Uuid: set.UUID, Body: body}), r.report}
+	return &compiledSet{append(c.groupsOf(set), partOf(&enginev1.Resource{Uuid: set.UUID, Body: body})), r.report}
 }
 
-// groups are the groups of a set, by uuid.
-func groups(set *model.HTTPPolicySet) (parts []*enginev1.Resource) {
+// groupsOf returns the groups of a set, by uuid.
+func (c *Compiler) groupsOf(set *model.HTTPPolicySet) (parts []part) {
 	for _, from := range set.StringGroups {
-		parts = append(parts, stringGroup(from))
+		parts = append(parts, partOf(stringGroup(from)))
 	}
-	return sortedByUUID(append(parts, addressGroups(set.AddressGroups)...))
+	return sortedByUUID(append(parts, c.addressGroupsOf(set.AddressGroups)...))
 }
 
-func addressGroups(groups map[string]*model.AddressGroup) (parts []*enginev1.Resource) {
-	for _, from := range groups {
-		parts = append(parts, addressGroup(from))
-	}
-	return sortedByUUID(parts)
-}
-
-func sortedByUUID(parts []*enginev1.Resource) []*enginev1.Resource {
-	slices.SortFunc(parts, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
+func sortedByUUID(parts []part) []part {
+	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
 	return parts
 }
 
@@ -71,12 +64,6 @@ func stringGroup(from *kinds.StringGroup) *enginev1.Resource {
 		to.Pairs = append(to.Pairs, &dataplanev1.StringPair{Key: pair.Key, Value: pair.Value})
 	}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_StringGroup{StringGroup: to}}
-}
-
-func addressGroup(from *model.AddressGroup) *enginev1.Resource {
-	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
-	to.Subnets, to.Ranges = addressesOf(from)
-	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_AddressGroup{AddressGroup: to}}
 }
 
 // ruleReader converts one rule.

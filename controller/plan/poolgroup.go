@@ -59,10 +59,10 @@ func groupAnswer(from *model.PoolGroup) *dataplanev1.FailAnswer {
 func (d *draft) addPools() {
 	refuseBackups(d.vs, &d.report)
 	for _, group := range d.vs.Groups() {
-		d.parts = append(d.parts, poolGroup(group, &d.report))
+		d.parts = append(d.parts, partOf(poolGroup(group, &d.report)))
 	}
 	for _, each := range d.vs.Pools() {
-		d.parts = append(d.parts, pool(each, &d.report)...)
+		d.parts = append(d.parts, partsOf(pool(each, &d.report))...)
 	}
 	if d.vs.HTTP != nil {
 		return

@@ -12,7 +12,7 @@ import (
 
 // addPoolRules adds what chooses the pool of a connection: service_pool_select first, then the sets of policies of
 // layer 4. To leave out a rule would send clients to other servers than they are for, so it blocks the virtual service.
-func addPoolRules(d *draft) {
+func (c *Compiler) addPoolRules(d *draft) {
 	for i := range d.vs.ServicePools {
 		d.addPortPool(fmt.Sprintf("service_pool_select[%d]", i), &d.vs.ServicePools[i])
 	}
@@ -28,7 +28,7 @@ func addPoolRules(d *draft) {
 		for _, placed := range set.Rules() {
 			d.addL4Rule(set, placed, fmt.Sprintf("l4_policies[%d]", d.vs.L4PolicyOrder()[at]))
 		}
-		d.parts = append(d.parts, addressGroups(set.AddressGroups)...)
+		d.parts = append(d.parts, c.addressGroupsOf(set.AddressGroups)...)
 	}
 	if made := len(d.service.PoolRules); made > poolRulesMax {
 		d.report.block(d.subject, "l4_policies",

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -93,7 +92,7 @@ func (d *draft) hasLimits() bool {
 	if len(d.service.GetConnectionLimits()) > 0 || len(d.service.GetRequestLimits()) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(d.parts, func(part *enginev1.Resource) bool {
+	return slices.ContainsFunc(d.parts, func(part part) bool {
 		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return rule.GetRateLimit() != nil }
 		ofNetwork := func(rule *dataplanev1.NetworkRule) bool { return rule.GetRate() != nil }
 		return slices.ContainsFunc(part.GetHttpPolicySet().GetSecurityRules(), ofRule) ||

@@ -65,12 +65,12 @@ func newRefusal(vs *model.VirtualService) *draft {
 	}
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		var tls report
-		if made.parts = secure(made.subject, vs, nil, made.service, &tls); tls.blocked {
+		if made.parts = partsOf(secure(made.subject, vs, nil, made.service, &tls)); tls.blocked {
 			made.parts = nil
 			return made
 		}
 	}
-	made.parts = append(made.parts, resourceOf(made.service))
+	made.parts = append(made.parts, partOf(resourceOf(made.service)))
 	return made
 }
 

@@ -17,7 +17,7 @@ var scriptEvents = map[string]dataplanev1.ScriptEvent{
 
 // addScripts adds the sets of scripts of a virtual service. It is not served without one of them: a script may keep
 // clients out.
-func addScripts(d *draft) {
+func (c *Compiler) addScripts(d *draft) {
 	if len(d.vs.DataScripts) > 0 && d.vs.HTTP == nil {
 		d.report.block(d.subject, "vs_datascripts", "scripts for HTTP need an application profile of "+
 			"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
@@ -32,12 +32,12 @@ func addScripts(d *draft) {
 			continue
 		}
 		d.service.ScriptSetUuids = append(d.service.ScriptSetUuids, set.UUID)
-		d.parts = append(d.parts, scriptSet(set, &d.report)...)
+		d.parts = append(d.parts, c.scriptSet(set, &d.report)...)
 	}
 }
 
 // scriptSet is a set of scripts as resources: the groups that they may name, then the set itself.
-func scriptSet(set *model.ScriptSet, report *report) []*enginev1.Resource {
+func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	to := &dataplanev1.ScriptSet{Uuid: set.UUID, Name: set.Name}
 	for i, from := range set.Scripts {
 		event, served := scriptEvents[from.Event]
@@ -53,14 +53,14 @@ func scriptSet(set *model.ScriptSet, report *report) []*enginev1.Resource {
 	for _, group := range set.Groups {
 		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
 	}
-	var parts []*enginev1.Resource
+	var parts []part
 	for _, group := range set.StringGroups {
 		to.StringGroupUuids = append(to.StringGroupUuids, group.UUID)
-		parts = append(parts, stringGroup(group))
+		parts = append(parts, partOf(stringGroup(group)))
 	}
 	for _, group := range set.AddressGroups {
 		to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
-		parts = append(parts, addressGroup(group))
+		parts = append(parts, c.addressGroup(group))
 	}
-	return append(parts, &enginev1.Resource{Uuid: set.UUID, Body: &enginev1.Resource_ScriptSet{ScriptSet: to}})
+	return append(parts, partOf(&enginev1.Resource{Uuid: set.UUID, Body: &enginev1.Resource_ScriptSet{ScriptSet: to}}))
 }

@@ -20,7 +20,7 @@ type draft struct {
 	subject subject
 	service *dataplanev1.VirtualService
 	claims  []claim
-	parts   []*enginev1.Resource // service last
+	parts   []part // service last
 	report  report
 
 	limits bool // it has limits of rates, which its engines share out
@@ -79,7 +79,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
-	d.parts = append(d.parts, authorities...)
+	d.parts = append(d.parts, partsOf(authorities)...)
 	d.service.Tokens = tokenRules(d.subject, vs, &d.report)
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
@@ -87,17 +87,17 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d.addPools()
 	d.addErrorPages()
 	c.addPolicies(d)
-	addScripts(d)
+	c.addScripts(d)
 	c.addNetworkPolicy(d)
-	addPoolRules(d)
+	c.addPoolRules(d)
 	if d.limits = d.hasLimits(); d.limits {
 		// However many engines there are: with another seed, all keys would begin anew.
 		d.service.KeySeed = keySeed(c.LimitSecret, vs.UUID)
 	}
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
-		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
+		d.parts = append(d.parts, partsOf(secure(d.subject, vs, c.rings, d.service, &d.report))...)
 	}
-	d.parts = append(d.parts, resourceOf(d.service))
+	d.parts = append(d.parts, partOf(resourceOf(d.service)))
 	if !vs.IsChild() {
 		d.advertisement = advertisement(d.subject, vs, &d.report)
 	}
@@ -122,7 +122,7 @@ func (c *Compiler) addPolicies(d *draft) {
 					"source_ip", rule, set.Name, d.vs.ApplicationProfile.Name)
 		}
 		if c.sets[set] == nil {
-			c.sets[set] = compileSet(set)
+			c.sets[set] = c.compileSet(set)
 		}
 		compiled := c.sets[set]
 		d.report.findings = append(d.report.findings, compiled.report.findings...)
