@@ -24,6 +24,8 @@ type assembly struct {
 
 	shares    map[string]*share // by virtual service uuid
 	bringers  map[string]int    // number of shares that bring a resource, by uuid of the resource
+	bytes     int               // of the resources that shares bring
+	isFull    bool              // some shares were left out, because the Plan has no room for them
 	taken     map[claim]*draft
 	contested map[claim]bool            // all claims of the shares that did not get theirs
 	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
@@ -58,7 +60,7 @@ func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share
 // update makes the stale shares again. It returns false if the change concerns other shares too. Then the whole Plan
 // has to be assembled.
 func (c *Compiler) update(a *assembly, engineUUID string) bool {
-	if a.group != c.groupOf(engineUUID) {
+	if a.isFull || a.group != c.groupOf(engineUUID) {
 		return false
 	}
 	edits, added := map[string]*enginev1.Resource{}, []*share(nil)
@@ -89,6 +91,9 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 		a.bring(share, edits)
 		has = append(has, share.report.findings...)
 	}
+	if a.bytes > c.bytesMost {
+		return false
+	}
 	a.resources = edit(a.resources, edits)
 	a.findings.Replace(had, has)
 	clear(a.stale)
@@ -101,18 +106,38 @@ func (a *assembly) contests(share *share) bool {
 }
 
 // assemble makes the whole Plan. before has the resources of the last Plan: virtual services in it come first, and keep
-// their ports.
+// their ports. Virtual services for which the Plan has no room are left out.
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
+	oversize := map[string]bool{}
+	for {
+		a, more := c.assembleWithout(oversize, engineUUID, before)
+		if len(more) == 0 {
+			return a
+		}
+		maps.Copy(oversize, more)
+	}
+}
+
+// assembleWithout returns the Plan without some virtual services, and the uuids of more for which it has no room.
+func (c *Compiler) assembleWithout(
+	oversize map[string]bool, engineUUID string, before []*enginev1.Resource,
+) (*assembly, map[string]bool) {
 	a := &assembly{
+		isFull: len(oversize) > 0,
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[claim]*draft{},
 		contested: map[claim]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
 		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
 	for _, uuid := range incumbentsFirst(c.servedAt(engineUUID), before) {
-		if share := c.shareOf(uuid, engineUUID); share != nil {
-			shares = append(shares, share)
+		share := c.shareOf(uuid, engineUUID)
+		if share == nil {
+			continue
 		}
+		if oversize[uuid] {
+			share.refuseSize(c.bytesMost)
+		}
+		shares = append(shares, share)
 	}
 	a.givePorts(shares)
 	a.spoken = c.contextOf(a, engineUUID)
@@ -125,10 +150,15 @@ func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *ass
 		a.bring(share, edits)
 		findings = append(findings, share.report.findings...)
 	}
+	if a.bytes > c.bytesMost {
+		if more := oversizeOf(shares, oversize, before, c.bytesMost); len(more) > 0 {
+			return nil, more
+		}
+	}
 	a.obeyGroup(edits)
 	a.resources = edit(before, edits)
 	a.findings.Replace(nil, findings)
-	return a
+	return a, nil
 }
 
 // incumbentsFirst returns virtual services in the order in which they get their ports.
@@ -268,7 +298,9 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 		share.brings = append(slices.Clip(share.brings), a.advertise(share)...)
 	}
 	for _, part := range share.brings {
-		a.bringers[part.GetUuid()]++
+		if a.bringers[part.GetUuid()]++; a.bringers[part.GetUuid()] == 1 {
+			a.bytes += part.bytes
+		}
 		edits[part.GetUuid()] = part.Resource
 	}
 }
@@ -307,9 +339,10 @@ func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 			delete(a.contexts, context)
 		}
 	}
-	for _, resource := range share.brings {
-		uuid := resource.GetUuid()
+	for _, part := range share.brings {
+		uuid := part.GetUuid()
 		if a.bringers[uuid]--; a.bringers[uuid] == 0 {
+			a.bytes -= part.bytes
 			delete(a.bringers, uuid)
 			edits[uuid] = nil
 		}

@@ -10,6 +10,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -40,6 +41,7 @@ type Compiler struct {
 	networkPolicies map[*model.NetworkPolicy]*compiledSet
 	addressGroups   map[string]*compiledGroup // by uuid
 	assemblies      map[string]*assembly      // by engine uuid
+	bytesMost       int                       // of the resources in a Plan
 }
 
 // Turn changes to another revision.
@@ -50,7 +52,8 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 			sets:            map[*model.HTTPPolicySet]*compiledSet{},
 			networkPolicies: map[*model.NetworkPolicy]*compiledSet{},
 			addressGroups:   map[string]*compiledGroup{},
-			assemblies:      map[string]*assembly{}}
+			assemblies:      map[string]*assembly{},
+			bytesMost:       cmp.Or(c.bytesMost, bytesMost)}
 	}
 	stale := c.redraw(m, rings)
 	for was, is := range c.assignments.Differences(assignments) {
