@@ -30,8 +30,9 @@ const (
 	// A frozen controller is noticed within the sum of these. 10 s is the shortest interval that grpc-go allows.
 	keepaliveTime    = 10 * time.Second
 	keepaliveTimeout = 5 * time.Second
-	// directiveBytesMax holds a whole Plan of the length that the data plane takes.
-	directiveBytesMax = 64<<20 + 1<<20
+	// directiveBytesMax is more than any Plan that an engine takes. A Plan that is too long is read, so that the agent
+	// can refuse it with a reason; a longer message would end the session each time.
+	directiveBytesMax = 256 << 20
 )
 
 // errStranger says that a controller is not the one that a token came from.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -246,5 +247,21 @@ func TestResourceWithAnotherUUIDThanItsObjectIsRefused(t *testing.T) {
 		if plan != nil || len(findings) != 1 || findings[0].Field != "uuid" {
 			t.Errorf("got %v, %v", plan, findings)
 		}
+	}
+}
+
+func TestRefusesAPlanThatIsTooLongAsAWholeAlthoughTheChangeIsShort(t *testing.T) {
+	set := func(uuid string, bytes int) *enginev1.Resource {
+		return &enginev1.Resource{Uuid: uuid, Body: &enginev1.Resource_ScriptSet{ScriptSet: &dataplanev1.ScriptSet{
+			Uuid: uuid, Name: uuid, Scripts: []*dataplanev1.Script{{Source: strings.Repeat("-", bytes)}}}}}
+	}
+	large := set("a", bytesMost-1000)
+	first, findings := Read(&enginev1.Plan{Revision: 1, Resources: []*enginev1.Resource{large}})
+	if first == nil {
+		t.Fatal(findings)
+	}
+	next, findings := first.Next(&enginev1.Plan{Revision: 2, Resources: []*enginev1.Resource{large, set("b", 1000)}})
+	if next != nil || len(findings) != 1 || findings[0].Object.UUID != "a" {
+		t.Errorf("found %v", findings)
 	}
 }

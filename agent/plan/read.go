@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
@@ -39,6 +41,7 @@ func (p *Plan) Next(wire *enginev1.Plan) (*Plan, []Finding) {
 	r.resources()
 	r.allPools()
 	r.allAdvertisements()
+	r.checkSize()
 	if len(r.findings) > 0 {
 		return nil, r.findings
 	}
@@ -65,6 +68,7 @@ type part struct {
 	router        *Router
 	advertisement *Advertisement
 	pinning       dataplanev1.WorkerPinning
+	bytes         int // on the wire
 }
 
 func (p *Plan) resource(at int) *enginev1.Resource { return p.wire.Resources[at] }
@@ -120,6 +124,7 @@ func (r *reader) differs(resource *enginev1.Resource) {
 func (r *reader) resources() {
 	for _, at := range r.unread {
 		part := &r.plan.parts[at]
+		part.bytes = proto.Size(r.plan.resource(at))
 		r.checkUUID(r.plan.resource(at))
 		switch body := r.plan.resource(at).GetBody().(type) {
 		case *enginev1.Resource_HealthMonitor:
@@ -131,6 +136,33 @@ func (r *reader) resources() {
 		case *enginev1.Resource_EngineSettings:
 			part.pinning = body.EngineSettings.GetWorkerPinning()
 		}
+	}
+}
+
+// bytesMost limits a whole Plan. The frames of the data plane and the file of the Plan take no more.
+const bytesMost = 64 << 20
+
+// fieldBytes is at least what a Plan adds to each resource: a number and a length.
+const fieldBytes = 6
+
+// checkSize refuses a Plan that is too long as a whole, although it may have come as a short change: the next process
+// of the data plane needs all of it.
+func (r *reader) checkSize() {
+	bytes, largest := 0, 0
+	for at := range r.plan.parts {
+		bytes += r.plan.parts[at].bytes + fieldBytes
+		if r.plan.parts[at].bytes > r.plan.parts[largest].bytes {
+			largest = at
+		}
+	}
+	if bytes > bytesMost {
+		object, known := objectOf(r.plan.resource(largest))
+		if !known {
+			object.UUID = r.plan.resource(largest).GetUuid()
+		}
+		r.find(object, "",
+			"is the largest part of a Plan of %d bytes, and engines take at most %d: make it smaller, or "+
+				"place the virtual services in several engine groups", bytes, bytesMost)
 	}
 }
 
