@@ -104,7 +104,7 @@ func listCommand(kind *schema.Kind) *cobra.Command {
 		}
 		others := column.Others{}
 		for _, other := range kind.Beside {
-			found, err := session.List(command.Context(), other, withRuntime)
+			found, err := listIfAllowed(command.Context(), session, other, withRuntime)
 			if err != nil {
 				return err
 			}
@@ -113,6 +113,18 @@ func listCommand(kind *schema.Kind) *cobra.Command {
 		return tableOf(kind, objects, others, time.Now()).print(os.Stdout)
 	}
 	return command
+}
+
+// listIfAllowed lists the objects that the columns of another kind refer to. If the user may not read them, there are
+// none, and these columns are empty.
+func listIfAllowed(
+	ctx context.Context, session *client.Session, kind string, query url.Values,
+) ([]client.Object, error) {
+	found, err := session.List(ctx, kind, query)
+	if problem := (*client.Problem)(nil); errors.As(err, &problem) && problem.Status == http.StatusForbidden {
+		return nil, nil
+	}
+	return found, err
 }
 
 // howToBegin is printed instead of an empty table.

@@ -53,7 +53,7 @@ func statusCommand() *cobra.Command {
 			if lists[kind] != nil {
 				continue
 			}
-			objects, err := session.List(command.Context(), kind, nil)
+			objects, err := listIfAllowed(command.Context(), session, kind, nil)
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,8 @@ func setCommand(kind *schema.Kind) *cobra.Command {
 		Use:   usage("set", names),
 		Short: "Change fields of one",
 		Long: `Change fields of an object, from FIELD=VALUE pairs, from a JSON file (-f FILE, or -f - for standard input), or from
-both: pairs win. The other fields stay as they are. ` + fieldsHelp,
+both: pairs win. A field of the file replaces the whole field, with everything inside it; a pair changes what it names.
+The other fields stay as they are. ` + fieldsHelp,
 		Args: func(command *cobra.Command, args []string) error {
 			if file != "" && len(args) == len(named(kind)) {
 				return nil

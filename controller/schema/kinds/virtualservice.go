@@ -375,7 +375,13 @@ func poolOrGroup(row column.Row) string {
 
 func poolServers(row column.Row) string {
 	if group, known := row.Referred("pool_group_ref"); known {
-		return serversOf(members(group)...)
+		pools, unread := members(group)
+		if text := serversOf(pools...); unread == 0 {
+			return text
+		} else if len(pools) > 0 {
+			return fmt.Sprintf("%s, %d of %d pools not read", text, unread, unread+len(pools))
+		}
+		return ""
 	}
 	if pool, known := row.Referred("pool_ref"); known {
 		return serversOf(pool)
@@ -383,16 +389,18 @@ func poolServers(row column.Row) string {
 	return ""
 }
 
-// members returns the rows of the pools of a group.
-func members(group column.Row) (pools []column.Row) {
+// members returns the rows of the pools of a group, and how many more it has, which the user may not read.
+func members(group column.Row) (pools []column.Row, unread int) {
 	for _, member := range column.List(group.Object, "members") {
 		member, _ := member.(map[string]any)
 		row := column.Row{Object: member, Others: group.Others, Now: group.Now}
 		if pool, known := row.Referred("pool_ref"); known {
 			pools = append(pools, pool)
+		} else {
+			unread++
 		}
 	}
-	return pools
+	return pools, unread
 }
 
 func applied(row column.Row) string {

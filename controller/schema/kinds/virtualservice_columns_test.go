@@ -16,11 +16,13 @@ func TestServersOfAVirtualServiceAreThoseOfItsPools(t *testing.T) {
 		pool("pool-1", 1, 2), pool("pool-2", 3, 3), {"uuid": "pool-3"},
 		{"uuid": "poolgroup-1", "members": []any{member("pool-1"), member("pool-2")}},
 		{"uuid": "poolgroup-2", "members": []any{member("pool-1"), member("pool-3")}},
+		{"uuid": "poolgroup-3", "members": []any{member("pool-1"), member("pool-9")}},
 	})
 	for _, c := range []struct{ field, uuid, want string }{
 		{"pool_ref", "pool/pool-1", "1 of 2 up"},
 		{"pool_group_ref", "poolgroup/poolgroup-1", "4 of 5 up"},
 		{"pool_group_ref", "poolgroup/poolgroup-2", "- of - up"},
+		{"pool_group_ref", "poolgroup/poolgroup-3", "1 of 2 up, 1 of 2 pools not read"},
 		{"pool_ref", "pool/pool-9", ""},
 	} {
 		row := column.Row{Object: map[string]any{c.field: "https://host/api/" + c.uuid}, Others: others}
