@@ -1,5 +1,5 @@
-//! What has been counted for the limits of one virtual service, by all workers of an engine and through all Plans. Each
-//! limit counts apart: whatever comes to one of them, the others stay exact.
+//! What has been counted for the limits of one virtual service, or of the servers of a pool, by all workers of an engine and
+//! through all Plans. Each limit counts apart: whatever comes to one of them, the others stay exact.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicU64};
 

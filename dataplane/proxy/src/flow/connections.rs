@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Proxy {
-    /// A server for a tunnel, with room for one more connection.
+    /// A server for a connection of its own, with room for one more.
     pub(crate) fn place_with_room<I: Io>(
         &mut self,
         io: &mut I,
