@@ -211,11 +211,20 @@ func TestServersAreDisabledFirstAndThenTheWebhookRemovesThem(t *testing.T) {
 	if last := s.gate.Audit.Entries()[0]; last.User != "system:autoscale" || last.Kind != "pool" {
 		t.Errorf("audited is %+v", last)
 	}
-	s.watch.Look(t.Context())
 	s.Now = s.Now.Add(20 * time.Second)
+	s.watch.Look(t.Context()) // no engine has heard of it
+	s.WebPool.Members[1].Enabled = false
+	s.Want(11, "vs-1")
+	s.Want(12, "vs-1", "pool-1")
+	s.Serve("se-one", "se-two")
 	s.lead() // another leader goes on with it
 	s.watch.Look(t.Context())
+	s.Now = s.Now.Add(10 * time.Second)
+	s.watch.Look(t.Context())
 	asked := s.next()
+	if waited := s.watch.Of("pool-1").In.Since.Sub(s.watch.Of("pool-1").In.Begun); waited != 30*time.Second {
+		t.Errorf("the webhook is asked after %v", waited)
+	}
 	servers := asked["servers"].([]any)
 	if server := servers[0].(map[string]any); asked["action"] != "SCALEIN" || asked["count"] != 1.0 ||
 		len(servers) != 1 ||

@@ -197,7 +197,7 @@ func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alar
 	for _, each := range d.told {
 		w.tell(pool, each.id, each.message)
 	}
-	w.askFor(ctx, pool, seen, d.Out, d.In)
+	w.askFor(ctx, pool, seen, state, d.Out, d.In)
 	status := &Status{Policy: pool.policy.UUID, Reason: d.reason, Size: seen.size(), Up: seen.up(),
 		Least: int(pool.policy.MinSize), Most: pool.policy.Most(), Out: d.Out, In: d.In}
 	if load, known := seen.load(); known {

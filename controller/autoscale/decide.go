@@ -14,8 +14,10 @@ const (
 	// patienceLeast is how long a pool at least has to show an order that the webhook has taken, and how long an order
 	// that failed rests.
 	patienceLeast = time.Minute
-	// settleTime is how long engines need at most to hear of a disabled server, and to tell what it still has.
+	// settleTime is how long engines usually need to hear of a disabled server, and to tell what it still has.
 	settleTime = 15 * time.Second
+	// tellTime is how long engines need to tell what a server still has, after they have heard that it is disabled.
+	tellTime = 10 * time.Second
 	// freshMost is how old an event or a record may be that scales a pool.
 	freshMost = time.Minute
 )
@@ -24,6 +26,12 @@ const (
 type sight struct {
 	servers []server
 	engines int // that serve with the pool
+	fewest  int // the lowest number of them in the last minute
+	needed  int // with fewer servers up, the pool is down
+	// unheard are the names of engines that may not have heard of disabled servers. heard is since when there are none;
+	// zero: there are some, or the controller has not told them yet.
+	unheard []string
+	heard   time.Time
 	// limit is how many connections a server takes from one engine; 0: it has no limit.
 	limit int
 	// grace is how long a disabled server may finish what it has; below 0: as long as it takes.
@@ -56,6 +64,7 @@ type alarm struct {
 // outcome is how asking a webhook ended.
 type outcome struct {
 	taken  bool
+	open   bool // it did not answer a try, which it may have taken
 	tries  int
 	answer string
 }
@@ -193,7 +202,7 @@ func (o *Order) heed(seen sight, now time.Time) *Order {
 		phase = Waiting
 	}
 	next := o.enter(phase, said.answer, now)
-	next.Tries = said.tries
+	next.Tries, next.Open = said.tries, o.Open || said.open || said.taken
 	return next
 }
 
@@ -205,7 +214,7 @@ func (s sight) drained(order *Order, now time.Time) bool {
 		return true
 	case s.grace >= 0 && s.bound, waited < settleTime:
 		return false
-	case s.engines == 0: // nobody knows what they have
+	case s.engines == 0, s.heard.IsZero(), now.Sub(s.heard) < tellTime: // nobody knows what they have
 		return false
 	}
 	return !slices.ContainsFunc(s.servers, func(one server) bool {
@@ -223,6 +232,10 @@ func (d *decision) choose(by *kinds.ServerAutoScalePolicy, seen sight, now time.
 	case wish.fewer > 0:
 		d.shrink(by, seen, wish, now)
 	}
+	if d.In != nil && d.In.Phase == Draining && len(seen.unheard) > 0 && now.Sub(d.In.Since) >= settleTime {
+		d.reason += fmt.Sprintf(". %s may still have clients on engines that have not heard of it: %s",
+			list(d.In.Servers), list(seen.unheard))
+	}
 }
 
 // wish is how many servers more or fewer a pool should have, in one step.
@@ -232,7 +245,7 @@ type wish struct {
 }
 
 func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, now time.Time) {
-	if d.In != nil && d.In.Phase == Draining {
+	if d.In.canBeCalledOff() {
 		d.enable = d.In.Servers
 		d.In = d.In.enter(CalledOff, wish.why, now)
 		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off, enables %s again: %s", list(d.enable), wish.why)
@@ -260,11 +273,19 @@ func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, 
 		order.Servers = append(order.Servers, one.id)
 	}
 	d.Out = order
-	d.tell("SERVER_AUTOSCALE_OUT_TRIGGERED", "the webhook is asked for %s more: %s", count(order.Count), wish.why)
+	why := wish.why
+	if d.In != nil && d.In.Phase == Failed {
+		why += fmt.Sprintf(". %s stays disabled, because the webhook may have taken the order to remove it",
+			list(d.In.Servers))
+	}
+	d.tell("SERVER_AUTOSCALE_OUT_TRIGGERED", "the webhook is asked for %s more: %s", count(order.Count), why)
 }
 
 func (d *decision) shrink(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, now time.Time) {
-	least := max(1, int(by.MinSize))
+	least, set := max(1, int(by.MinSize)), ""
+	if seen.needed > least {
+		least, set = seen.needed, ", as min_servers_up of the pool says"
+	}
 	ready := d.In.rest(by.InCooldownS)
 	if later := d.Out.rest(by.InCooldownS); later.After(ready) {
 		ready = later
@@ -280,7 +301,7 @@ func (d *decision) shrink(by *kinds.ServerAutoScalePolicy, seen sight, wish wish
 		d.reason = fmt.Sprintf("%s. scalein_cooldown lasts until %s", wish.why, clock(ready))
 		return
 	case seen.up() <= least:
-		d.reason = fmt.Sprintf("%s. %d of its servers are up, and at least %d stay", wish.why, seen.up(), least)
+		d.reason = fmt.Sprintf("%s. %d of its servers are up, and at least %d stay%s", wish.why, seen.up(), least, set)
 		return
 	}
 	leaving := seen.idlest(min(wish.fewer, seen.up()-least))
@@ -322,15 +343,9 @@ func firing(all []alarm, ready, now time.Time) (alarm, bool) {
 // load is what a pool has to do, and what its servers that are up can take.
 type load struct{ open, capacity int }
 
-// loadOf returns false if there is nothing to compare: no limit of connections, or no server that is up.
+// load returns false if there is nothing to compare: no limit of connections, or no server that is up.
 func (s sight) load() (of load, known bool) {
-	each := s.limit * s.engines
-	for _, one := range s.servers {
-		if one.enabled && one.up {
-			of.capacity += each
-		}
-	}
-	of.open = s.open()
+	of = load{s.open(), s.up() * s.limit * s.engines}
 	return of, of.capacity > 0
 }
 
@@ -344,6 +359,8 @@ func (s sight) open() (open int) {
 
 // margin is what the servers can take beyond their load, in percent of the load.
 func (l load) margin() int { return 100 * (l.capacity - l.open) / max(1, l.open) }
+
+const notWatched = ". Servers leave when it has been watched for a minute"
 
 // wishByLoad compares the load of a pool with the margins of the policy.
 func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
@@ -363,13 +380,19 @@ func wishByLoad(by *kinds.ServerAutoScalePolicy, seen sight) wish {
 			why: fmt.Sprintf("%s, and intelligent_scaleout_margin is %d %%", why, out)}
 	}
 	// What stays keeps the larger margin: otherwise the pool would grow again soon.
-	most := load{max(of.open, seen.peak), of.capacity}
-	spare := seen.up() - max(1, seen.enough(most.open, max(in, out)))
+	past := seen
+	past.engines = seen.fewest
+	most, _ := past.load()
+	most.open = max(most.open, seen.peak)
 	switch {
-	case most.margin() <= in || spare <= 0:
+	case of.margin() <= in:
 		return wish{why: why}
 	case !seen.isWatched:
-		return wish{why: why + ". Servers leave when it has been watched for a minute"}
+		return wish{why: why + notWatched}
+	}
+	spare := past.up() - max(1, past.enough(most.open, max(in, out)))
+	if most.margin() <= in || spare <= 0 {
+		return wish{why: why}
 	}
 	return wish{fewer: min(int(by.InStep), spare), why: fmt.Sprintf(
 		"its servers had at most %d connections in the last minute and take %d, "+
@@ -398,8 +421,13 @@ func scheduled(by *kinds.ServerAutoScalePolicy, seen sight, otherwise wish, now 
 		return wish{why: why}
 	}
 	spare := -lacking
-	if by.Intelligent && seen.limit > 0 && seen.engines > 0 { // its load must not ask for them again
-		spare = min(spare, seen.up()-seen.enough(max(seen.open(), seen.peak), int(by.OutMarginPercent)))
+	if by.Intelligent && seen.limit > 0 { // its load must not ask for them again
+		if !seen.isWatched {
+			return wish{why: why + notWatched}
+		}
+		past := seen
+		past.engines = seen.fewest
+		spare = min(spare, past.up()-past.enough(max(past.open(), past.peak), int(by.OutMarginPercent)))
 	}
 	return wish{fewer: min(max(0, spare), step(by.InStep)), why: why}
 }

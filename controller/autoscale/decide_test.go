@@ -19,7 +19,11 @@ import (
 //	down a / up a       a server
 //	alert out lasts     an alert fires, for as long as its cause lasts, or "once"
 //	calm                no alert fires
-//	taken / refused     the webhook says about the order that it is asked for
+//	engines 4           so many serve with the pool, and "fewest 2" did in the last minute
+//	needs 3             min_servers_up of the pool
+//	away one / back     an engine may not have heard of disabled servers
+//	endless             a disabled server may take as long as it needs
+//	taken / refused / lost  the webhook says about the order that it is asked for
 //	come d              a server is added; gone a: one is removed
 //	enable a            somebody enables a server
 //	peak 90             the most connections of the last minute
@@ -86,6 +90,17 @@ var stories = []struct{ name, policy, story string }{
 		rest: its servers have 0 connections and take 300, which is 30000 % more
 		peak 120
 		look: IN_TRIGGERED disables c, to be removed: its servers had at most 120 connections in the last minute and take 300, which is 150 % more, and intelligent_scalein_margin is 40 %`},
+	{"keeps as many servers as its pool needs", `"intelligent_autoscale":true`, `
+		needs 3
+		open 0 0 0
+		rest: 3 of its servers are up, and at least 3 stay, as min_servers_up of the pool says
+		needs 2
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 0 connections in the last minute and take 300, which is 30000 % more, and intelligent_scalein_margin is 40 %`},
+	{"does not shrink because it is on more engines for a moment", `"intelligent_autoscale":true`, `
+		open 60 55 50
+		rest: its servers have 165 connections and take 300, which is 81 % more
+		engines 4
+		rest: its servers have 165 connections and take 600, which is 263 % more`},
 	{"does not shrink because its servers are down", `"intelligent_autoscale":true,"min_size":1`, `
 		down a
 		down b
@@ -116,6 +131,50 @@ var stories = []struct{ name, policy, story string }{
 		look:
 		taken
 		look: IN the webhook takes the order to remove c: 202`},
+	{"waits for engines that may not have heard", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		endless
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		away two
+		wait 1h
+		rest: c may still have clients on engines that have not heard of it: two
+		back
+		wait 5s
+		rest: under way
+		wait 5s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
+	{"waits for engines that are away no longer than a disabled server may finish",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		away two
+		wait 74s
+		refused
+		rest: under way
+		wait 1s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
+	{"gets its own server back when the webhook refuses to remove it", `"intelligent_autoscale":true`, `
+		open 5 5 0
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 10 connections in the last minute and take 300, which is 2900 % more, and intelligent_scalein_margin is 40 %
+		wait 15s
+		look:
+		refused
+		look: IN_FAILED the webhook does not take the order to remove c in 5 tries: 503. It is asked again
+		open 90 90 0
+		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %`},
+	{"gets another server when the webhook may remove its own", `"intelligent_autoscale":true`, `
+		open 5 5 0
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 10 connections in the last minute and take 300, which is 2900 % more, and intelligent_scalein_margin is 40 %
+		wait 15s
+		look:
+		lost
+		look: IN_FAILED the webhook does not take the order to remove c in 5 tries: timeout. It is asked again
+		open 90 90 0
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %. c stays disabled, because the webhook may have taken the order to remove it`},
 	{"calls a removal off when load rises", `"intelligent_autoscale":true`, `
 		open 5 5 5
 		look: IN_TRIGGERED disables c, to be removed: its servers had at most 15 connections in the last minute and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %
@@ -241,8 +300,9 @@ func TestPoolScales(t *testing.T) {
 	for _, each := range stories {
 		t.Run(each.name, func(t *testing.T) {
 			policy := policyOf(t, each.policy)
-			y := &yard{T: t, state: State{UUID: "pool-1"}, now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC),
-				seen: sight{engines: 2, limit: 50, grace: time.Minute, isWatched: true, outcomes: map[string]outcome{}}}
+			y := &yard{T: t, state: State{UUID: "pool-1"}, now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
+			y.seen = sight{engines: 2, fewest: 2, limit: 50, heard: y.now.Add(-time.Hour), grace: time.Minute,
+				isWatched: true, outcomes: map[string]outcome{}}
 			for _, id := range []string{"a", "b", "c"} {
 				y.seen.servers = append(y.seen.servers, server{id: id, enabled: true, up: true, fixed: true})
 			}
@@ -293,12 +353,25 @@ func (y *yard) do(policy *kinds.ServerAutoScalePolicy, line string) {
 		}
 	case "calm":
 		y.seen.out, y.seen.in = nil, nil
-	case "taken", "refused":
+	case "engines":
+		y.seen.engines, _ = strconv.Atoi(rest)
+	case "needs":
+		y.seen.needed, _ = strconv.Atoi(rest)
+	case "away":
+		y.seen.unheard, y.seen.heard = []string{rest}, time.Time{}
+	case "back":
+		y.seen.unheard, y.seen.heard = nil, y.now
+	case "endless":
+		y.seen.grace = -time.Minute
+	case "taken", "refused", "lost":
 		for _, order := range []*Order{y.state.Out, y.state.In} {
 			if order != nil && order.Phase == Asking {
-				said := outcome{true, 1, "202"}
-				if verb == "refused" {
-					said = outcome{false, 5, "503"}
+				said := outcome{taken: true, tries: 1, answer: "202"}
+				switch verb {
+				case "refused":
+					said = outcome{tries: 5, answer: "503"}
+				case "lost":
+					said = outcome{tries: 5, open: true, answer: "timeout"}
 				}
 				y.seen.outcomes[order.ID] = said
 			}

@@ -21,7 +21,8 @@ const (
 
 // see collects what is known of a pool. What operators want is from the store, because the fleet hears of it later.
 func (w *Watch) see(pool *scaled, alarms alarms) sight {
-	seen := sight{limit: int(pool.MaxConnectionsPerServer), grace: time.Duration(pool.GracefulDisableMin) * time.Minute,
+	seen := sight{limit: int(pool.MaxConnectionsPerServer), needed: int(pool.MinServersUp),
+		grace: time.Duration(pool.GracefulDisableMin) * time.Minute,
 		bound: pool.ServerDisableType == "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT", outcomes: w.outcomes()}
 	at, named := map[string]int{}, false
 	for i := range pool.Servers {
@@ -34,13 +35,13 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 		at[id] = len(seen.servers)
 		seen.servers = append(seen.servers, server{id: id, enabled: pool.Enabled && one.Enabled, fixed: true})
 	}
-	about := map[string]bool{pool.UUID: true}
+	about, isPlanned := map[string]bool{pool.UUID: true}, true
 	w.config.Fleet.Read(func(known *fleet.Known) {
 		of := known.Pool(pool.UUID)
 		if of == nil {
 			return
 		}
-		seen.engines = known.EnginesWith(of)
+		seen.engines, seen.unheard = known.EnginesWith(of), known.Unheard(of)
 		for vs := range known.Users(of) {
 			about[vs.UUID] = true
 		}
@@ -54,11 +55,14 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 				place = len(seen.servers)
 				seen.servers = append(seen.servers, server{id: member.ID, enabled: pool.Enabled && member.Enabled})
 			}
+			isPlanned = isPlanned && (pool.Enabled && member.Enabled) == seen.servers[place].enabled
 			seen.servers[place].up = state.Servers[i].State == health.Up
 			seen.servers[place].open = known.OpenTo(fleet.ServerKey{Pool: of.UUID, Server: member.ID})
 		}
 	})
-	seen.peak, seen.isWatched = w.remembers(pool.UUID).note(seen.open(), w.config.Now())
+	memory, now := w.remembers(pool.UUID), w.config.Now()
+	seen.peak, seen.fewest, seen.isWatched = memory.note(seen.open(), seen.engines, now)
+	seen.heard = memory.hear(isPlanned && len(seen.unheard) == 0, now)
 	seen.out, seen.in = alarms.about(about, pool.policy.OutRuleRefs), alarms.about(about, pool.policy.InRuleRefs)
 	return seen
 }

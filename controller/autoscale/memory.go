@@ -13,13 +13,14 @@ const watchedFor = time.Minute
 type memory struct {
 	began   time.Time
 	loads   []loadAt  // of the last watchedFor, the earliest first
+	heard   time.Time // since when all engines have heard of the disabled servers; zero: they have not
 	rests   time.Time // nothing is decided before, because a decision could not be stored
 	problem string    // why not
 }
 
 type loadAt struct {
-	at   time.Time
-	open int
+	at            time.Time
+	open, engines int
 }
 
 func (w *Watch) remembers(pool string) *memory {
@@ -29,13 +30,25 @@ func (w *Watch) remembers(pool string) *memory {
 	return w.pools[pool]
 }
 
-// note notes a number of connections, and returns the highest one of the last watchedFor. isWatched tells whether the
-// memory goes back so far.
-func (m *memory) note(open int, now time.Time) (peak int, isWatched bool) {
+// note notes a number of connections, and of the engines that have them. It returns the highest number of connections
+// and the lowest one of engines in the last watchedFor. isWatched tells whether it could be seen for so long.
+func (m *memory) note(open, engines int, now time.Time) (peak, fewest int, isWatched bool) {
 	m.loads = append(slices.DeleteFunc(m.loads, func(of loadAt) bool { return now.Sub(of.at) > watchedFor }),
-		loadAt{now, open})
+		loadAt{now, open, engines})
+	fewest = engines
 	for _, of := range m.loads {
-		peak = max(peak, of.open)
+		peak, fewest = max(peak, of.open), min(fewest, of.engines)
 	}
-	return peak, now.Sub(m.began) >= watchedFor
+	return peak, fewest, fewest > 0 && now.Sub(m.began) >= watchedFor
+}
+
+// hear notes whether all engines have heard of the disabled servers, and returns since when they have.
+func (m *memory) hear(all bool, now time.Time) time.Time {
+	switch {
+	case !all:
+		m.heard = time.Time{}
+	case m.heard.IsZero():
+		m.heard = now
+	}
+	return m.heard
 }

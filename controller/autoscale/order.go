@@ -75,14 +75,20 @@ const (
 )
 
 // asking is an order that a webhook is asked for. The outcome is nil until that has ended.
-type asking struct{ outcome atomic.Pointer[outcome] }
+type asking struct {
+	isOpen  bool // the webhook may have taken a try, also one of an earlier leader; only ask uses it
+	outcome atomic.Pointer[outcome]
+}
 
-// askFor has the webhook asked for the orders of a pool that it is to be asked for, once each.
-func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, out, in *Order) {
+// isAsked tells whether an earlier leader may have asked for an order.
+func isAsked(was, order *Order) bool { return was != nil && was.ID == order.ID && was.Phase == Asking }
+
+// askFor has the webhook asked for the orders of a pool that it is to be asked for, once each. was is the state before.
+func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, was State, out, in *Order) {
 	for _, each := range []struct {
-		order  *Order
-		action string
-	}{{out, scaleOut}, {in, scaleIn}} {
+		order, was *Order
+		action     string
+	}{{out, was.Out, scaleOut}, {in, was.In, scaleIn}} {
 		order := each.order
 		if order == nil || order.Phase != Asking || pool.webhook == "" {
 			continue
@@ -90,7 +96,7 @@ func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, out, in *O
 		if _, begun := w.asking[order.ID]; begun {
 			continue
 		}
-		one, said := &asking{}, requestOf(order, pool, seen, each.action)
+		one, said := &asking{isOpen: isAsked(each.was, order)}, requestOf(order, pool, seen, each.action)
 		w.asking[order.ID] = one
 		w.busy.Go(func() { w.ask(ctx, one, pool.webhook, said) })
 	}
@@ -103,8 +109,9 @@ func (w *Watch) ask(ctx context.Context, one *asking, webhook string, said *requ
 		if ctx.Err() != nil {
 			return // the next leader asks
 		}
+		one.isOpen = one.isOpen || result.Open
 		if result.OK || try == notify.TriesMost {
-			one.outcome.Store(&outcome{result.OK, try, result.Answer})
+			one.outcome.Store(&outcome{taken: result.OK, open: one.isOpen, tries: try, answer: result.Answer})
 			return
 		}
 		w.config.Pause(ctx, try)

@@ -13,7 +13,7 @@ const Kind = "poolautoscale"
 // PoolKind is the kind of the objects that are scaled.
 const PoolKind = "pool"
 
-// State is what is known of the scaling of a pool. It is stored, so that the next leader asks for nothing twice.
+// State is what is known of the scaling of a pool. It is stored, so that the next leader repeats an order and makes no second one.
 type State struct {
 	UUID string `json:"uuid"` // of the pool
 	Out  *Order `json:"out"`  // the last one for more servers; nil: there was none
@@ -31,6 +31,7 @@ type Order struct {
 	Begun   time.Time `json:"begun"`
 	Since   time.Time `json:"since"`  // when the phase began
 	Tries   int       `json:"tries"`  // of asking the webhook
+	Open    bool      `json:"open"`   // the webhook has taken a request, or may have
 	Result  string    `json:"result"` // what the webhook said, or why it failed
 }
 
@@ -49,6 +50,11 @@ const (
 // isUnderWay tells whether the pool waits for the order; nil: there is none.
 func (o *Order) isUnderWay() bool {
 	return o != nil && (o.Phase == Draining || o.Phase == Asking || o.Phase == Waiting)
+}
+
+// canBeCalledOff tells whether the servers of an order for fewer can be enabled again: no webhook removes them.
+func (o *Order) canBeCalledOff() bool {
+	return o != nil && (o.Phase == Draining || o.Phase == Failed && !o.Open)
 }
 
 // enter returns the order in another phase.
@@ -70,7 +76,7 @@ func (s State) equal(other State) bool { return s.Out.equal(other.Out) && s.In.e
 
 func (o *Order) equal(other *Order) bool {
 	return o == other || o != nil && other != nil && o.ID == other.ID && o.Phase == other.Phase &&
-		o.Result == other.Result && slices.Equal(o.Servers, other.Servers)
+		o.Result == other.Result && o.Open == other.Open && slices.Equal(o.Servers, other.Servers)
 }
 
 // stateOf is what is stored of a pool. A record of another version counts as none.

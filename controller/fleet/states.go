@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 )
 
 // ServiceHealth returns the state of a virtual service.
@@ -74,8 +75,32 @@ func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 	return health.OfPool(pool, len(engines) > 0, servers)
 }
 
-// EnginesWith returns the number of engines that serve a virtual service with a pool.
-func (k *Known) EnginesWith(pool *model.Pool) int { return len(k.poolEngines(pool)) }
+// EnginesWith returns the number of engines that serve a virtual service with a pool. While a virtual service moves, an
+// engine that is about to leave does not count beside the one that takes its place.
+func (k *Known) EnginesWith(pool *model.Pool) int {
+	stay := map[string]bool{}
+	for vs := range k.users[pool] {
+		for _, seat := range k.Assignment(vs.UUID).Seats {
+			if seat.State == place.Starting || seat.State == place.Serving {
+				stay[seat.Engine] = true
+			}
+		}
+	}
+	return min(len(k.poolEngines(pool)), len(stay))
+}
+
+// Unheard returns the names of the engines that may still send clients to servers of a pool as it was before: they do
+// not work, or have not applied its newest state. They are sorted.
+func (k *Known) Unheard(pool *model.Pool) (names []string) {
+	for id := range k.assignedTo(pool) {
+		engine := k.engines[id]
+		if !engine.Works() || !engine.HasApplied(pool.UUID) && !engine.HasNewest() {
+			names = append(names, k.Name(id))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // poolEngines returns the uuids of the engines that serve a virtual service with this pool, sorted. If none serves
 // because routers send it no clients, they are the engines that are otherwise ready to serve.

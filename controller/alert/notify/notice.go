@@ -91,6 +91,7 @@ func oneLine(text string) string {
 // Result is what a try came to.
 type Result struct {
 	OK     bool
+	Open   bool   // it is not OK, and yet the receiver may have taken it: no answer says that it did not
 	Answer string // what the receiver said, or the error
 	Took   time.Duration
 }

@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 )
 
 // Webhook is a receiver by HTTP.
@@ -42,18 +44,29 @@ func (s *Sender) Post(ctx context.Context, to Webhook, id string, said any) Resu
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	began := s.Now()
-	answer, err := s.post(ctx, to, id, said)
-	return s.result(began, answer, err)
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	status, answer, err := s.post(ctx, to, id, said)
+	result := s.result(began, answer, err)
+	result.Open = err != nil && sent.Load() && isOpen(status)
+	return result
 }
 
-func (s *Sender) post(ctx context.Context, to Webhook, id string, said any) (answer string, err error) {
+// isOpen tells whether a receiver that did not accept what was sent may have taken it: there was no answer (0), or only
+// the end of it is missing, or a gateway before the receiver has answered.
+func isOpen(status int) bool {
+	return status < 300 || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+}
+
+func (s *Sender) post(ctx context.Context, to Webhook, id string, said any) (status int, answer string, err error) {
 	body, err := json.Marshal(said)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
 	if err != nil {
-		return "", withoutURL(err)
+		return 0, "", withoutURL(err)
 	}
 	timestamp := strconv.FormatInt(s.Now().Unix(), 10)
 	for name, value := range map[string]string{
@@ -73,9 +86,9 @@ func (s *Sender) post(ctx context.Context, to Webhook, id string, said any) (ans
 	got, err := client.Do(request)
 	if err != nil {
 		if forbidden, is := errors.AsType[*Forbidden](err); is {
-			return "", forbidden
+			return 0, "", forbidden
 		}
-		return "", withoutURL(err)
+		return 0, "", withoutURL(err)
 	}
 	defer got.Body.Close()
 	told, err := io.ReadAll(io.LimitReader(got.Body, answerMost))
@@ -85,11 +98,11 @@ func (s *Sender) post(ctx context.Context, to Webhook, id string, said any) (ans
 	}
 	switch {
 	case got.StatusCode >= 300 && got.StatusCode < 400:
-		return answer, fmt.Errorf("redirects are not followed: give the URL that it leads to")
+		return got.StatusCode, answer, fmt.Errorf("redirects are not followed: give the URL that it leads to")
 	case got.StatusCode < 200 || got.StatusCode > 299:
-		return answer, fmt.Errorf("the receiver did not accept it")
+		return got.StatusCode, answer, fmt.Errorf("the receiver did not accept it")
 	}
-	return answer, err
+	return got.StatusCode, answer, err
 }
 
 // withoutURL is an error without the URL that net/http puts into it: the URL of a webhook often is its secret, and
