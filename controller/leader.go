@@ -31,8 +31,8 @@ import (
 )
 
 // leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
-// services, has clouds start engines, scales pools, rotates the keys of session tickets, and adds events when something goes up or
-// down.
+// services, has clouds start engines, scales pools, rotates the keys of session tickets, and adds events when something
+// goes up or down.
 //
 // The memory of a leader is lost with it. The next leader rebuilds it from the store and from the reports of engines
 // that connect. The table under "Nodes and the leader" in ARCHITECTURE.md says of each state whose it is.

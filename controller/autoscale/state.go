@@ -13,7 +13,8 @@ const Kind = "poolautoscale"
 // PoolKind is the kind of the objects that are scaled.
 const PoolKind = "pool"
 
-// State is what is known of the scaling of a pool. It is stored, so that the next leader repeats an order and makes no second one.
+// State is what is known of the scaling of a pool. It is stored, so that the next leader repeats an order and makes no
+// second one.
 type State struct {
 	UUID string `json:"uuid"` // of the pool
 	Out  *Order `json:"out"`  // the last one for more servers; nil: there was none
