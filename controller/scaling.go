@@ -15,9 +15,12 @@ import (
 func saverOfScaling(gate *admit.Gate) func(context.Context, autoscale.Change) error {
 	return func(ctx context.Context, change autoscale.Change) error {
 		return gate.Update(ctx, admit.System("autoscale"), func(tx *admit.Tx) error {
-			_, exists := tx.View().Get(autoscale.PoolKind, change.Pool)
-			if change.State == nil || !exists {
+			if change.State == nil {
 				return tx.Forget(autoscale.Kind, change.Pool)
+			}
+			pool, exists := tx.View().Get(autoscale.PoolKind, change.Pool)
+			if !exists || pool.Modified != change.Modified {
+				return autoscale.ErrChanged
 			}
 			if len(change.Enable)+len(change.Disable) > 0 {
 				if err := tx.Change(autoscale.PoolKind, change.Pool, func(o schema.Object) {

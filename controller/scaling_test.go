@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -246,5 +247,46 @@ func TestServersAreDisabledFirstAndThenTheWebhookRemovesThem(t *testing.T) {
 	s.watch.Look(t.Context())
 	if _, kept := s.objects.View().Get(autoscale.Kind, "pool-1"); kept || s.watch.Of("pool-1") != nil {
 		t.Error("a pool without a policy is remembered")
+	}
+}
+
+func TestWhatWasDecidedOnAnOldViewIsNotWritten(t *testing.T) {
+	s := newScaler(t, schema.Object{"scalein_alertconfig_refs": []any{"/api/alertconfig/few-1"}})
+	seen, _ := s.objects.View().Get("pool", "pool-1")
+	save := saverOfScaling(s.gate)
+	change := autoscale.Change{Pool: "pool-1", Modified: seen.Modified, Disable: []string{"10.0.0.2:80"},
+		State: &autoscale.State{UUID: "pool-1"}}
+	s.write(func(tx *admit.Tx) error {
+		return tx.Change("pool", "pool-1", func(o schema.Object) { delete(o, "autoscale_policy_ref") })
+	})
+	if err := save(t.Context(), change); !errors.Is(err, autoscale.ErrChanged) {
+		t.Errorf("of a pool that was changed: %v", err)
+	}
+	s.wantServers("10.0.0.1 10.0.0.2")
+	s.write(func(tx *admit.Tx) error { return tx.Delete("pool", "pool-1") })
+	if err := save(t.Context(), change); !errors.Is(err, autoscale.ErrChanged) {
+		t.Errorf("of a pool that is gone: %v", err)
+	}
+	if _, kept := s.objects.View().Get(autoscale.Kind, "pool-1"); kept {
+		t.Error("it is written")
+	}
+}
+
+func TestReadersOfAPoolAreNotToldWhatTheWebhookOfAnotherTenantAnswers(t *testing.T) {
+	s := newScaler(t, schema.Object{"scaleout_alertconfig_refs": []any{"/api/alertconfig/many-1"}})
+	s.create("tenant", "tenant-1", schema.Object{"name": "shop"})
+	s.create("pool", "pool-2", schema.Object{"name": "shop-pool", "tenant_ref": "/api/tenant/tenant-1",
+		"autoscale_policy_ref":        "/api/serverautoscalepolicy/policy-1",
+		"autoscale_launch_config_ref": "/api/autoscalelaunchconfig/launch-1",
+		"servers":                     []any{serverAt("10.0.0.1")}})
+	s.refuses = notify.TriesMost
+	one := alertOf("alert-1")
+	one.ConfigRef, one.ObjectUUID, one.MetricID = "/api/alertconfig/many-1", "pool-2", "l4_server.avg_open_conns"
+	if err := saverOf(s.gate)(s.Context(), []alert.Change{{Alert: one, Tenant: "admin", Fresh: true}}); err != nil {
+		t.Fatal(err)
+	}
+	s.looks("SERVER_AUTOSCALE_OUT_FAILED")
+	if order := s.watch.Of("pool-2").Out; order.Result != "503" {
+		t.Errorf("got %+v", order)
 	}
 }

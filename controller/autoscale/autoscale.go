@@ -6,6 +6,7 @@ package autoscale
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -39,9 +40,13 @@ type Config struct {
 // Change is what is to be written about a pool.
 type Change struct {
 	Pool            string // uuid
+	Modified        int64  // stamp of the pool that was looked at; another one is not written
 	State           *State // nil: it is to be forgotten
 	Enable, Disable []string
 }
+
+// ErrChanged is the error of Save if the pool is not as it was looked at: nothing is written.
+var ErrChanged = errors.New("the pool has just changed: it is looked at again")
 
 // Status is what pages say about the scaling of a pool.
 type Status struct {
@@ -108,15 +113,15 @@ func (w *Watch) Look(ctx context.Context) {
 			w.forget(ctx, view, record.UUID)
 		}
 	}
-	w.forgetOutcomes(known)
+	w.stopAsking(known)
 	maps.DeleteFunc(w.pools, func(uuid string, _ *memory) bool { return known[uuid] == nil })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known = known
 }
 
-// forgetOutcomes forgets what webhooks said about orders that have gone on.
-func (w *Watch) forgetOutcomes(known map[string]*Status) {
+// stopAsking ends to ask for orders that have gone on, and forgets what webhooks said about them.
+func (w *Watch) stopAsking(known map[string]*Status) {
 	asked := map[string]bool{}
 	for _, status := range known {
 		for _, order := range []*Order{status.Out, status.In} {
@@ -126,7 +131,8 @@ func (w *Watch) forgetOutcomes(known map[string]*Status) {
 		}
 	}
 	for id, one := range w.asking {
-		if one.outcome.Load() != nil && !asked[id] {
+		if !asked[id] {
+			one.cancel()
 			delete(w.asking, id)
 		}
 	}
@@ -135,10 +141,12 @@ func (w *Watch) forgetOutcomes(known map[string]*Status) {
 // scaled is a pool with a policy.
 type scaled struct {
 	kinds.Pool
-	tenant  string
-	policy  *kinds.ServerAutoScalePolicy
-	launch  *kinds.AutoScaleLaunchConfig // nil: the pool has none
-	webhook string                       // uuid; empty: nobody can be asked
+	tenant    string
+	modified  int64
+	policy    *kinds.ServerAutoScalePolicy
+	launch    *kinds.AutoScaleLaunchConfig // nil: the pool has none
+	webhook   string                       // uuid; empty: nobody can be asked
+	isForeign bool                         // the webhook is of another tenant
 }
 
 // read returns nil if the pool or its policy cannot be read.
@@ -147,13 +155,15 @@ func read(view *store.View, record *store.Record) *scaled {
 	if err != nil {
 		return nil
 	}
-	s := &scaled{Pool: *pool, tenant: record.Tenant}
+	s := &scaled{Pool: *pool, tenant: record.Tenant, modified: record.Modified}
 	s.policy = object[kinds.ServerAutoScalePolicy](view, policyKind, pool.AutoscalePolicyRef)
 	if s.policy == nil {
 		return nil
 	}
 	if s.launch = object[kinds.AutoScaleLaunchConfig](view, launchKind, pool.AutoscaleLaunchRef); s.launch != nil {
 		s.webhook = schema.UUIDOf(webhookKind, s.launch.WebhookRef)
+		hook, found := view.Get(webhookKind, s.webhook)
+		s.isForeign = found && hook.Tenant != s.tenant
 	}
 	return s
 }
@@ -175,24 +185,35 @@ func object[T any](view *store.View, kind, ref string) *T {
 func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alarms alarms) *Status {
 	now, seen, memory := w.config.Now(), w.see(pool, alarms), w.remembers(pool.UUID)
 	state, _ := stateOf(view, pool.UUID)
+	removal := w.asking[state.In.id()]
+	isHeld, isFree, release := removal.hold()
+	defer release()
+	seen.isHeld, seen.isFree = isHeld, isFree
 	d := decision{State: state}
 	switch {
-	case pool.webhook == "":
-		d.reason = "nobody can be asked for servers: the pool needs an autoscale_launch_config_ref with a weir_webhook_ref"
-	case !pool.Enabled:
-		d.reason = "the pool is disabled"
 	case now.Before(memory.rests):
 		d.reason = memory.problem
+	case pool.webhook == "":
+		d = abandon(state, seen, now)
+	case !pool.Enabled:
+		d.reason = "the pool is disabled"
 	default:
 		d = decide(state, pool.policy, seen, now)
 	}
 	if !d.State.equal(state) {
-		err := w.config.Save(ctx, Change{Pool: pool.UUID, State: &d.State, Enable: d.enable, Disable: d.disable})
-		if err != nil {
+		err := w.config.Save(ctx, Change{Pool: pool.UUID, Modified: pool.modified, State: &d.State,
+			Enable: d.enable, Disable: d.disable})
+		switch {
+		case errors.Is(err, ErrChanged):
+			d = decision{State: state, reason: err.Error()}
+		case err != nil:
 			w.config.Log.Error("the scaling of a pool cannot be stored", "pool", pool.Name, "reason", err)
 			memory.rests, memory.problem = now.Add(patienceLeast), "the decision cannot be stored: "+err.Error()
 			d = decision{State: state, reason: memory.problem}
 		}
+	}
+	if removal != nil && !d.In.isAsked(state.In.ID) {
+		removal.cancel()
 	}
 	for _, each := range d.told {
 		w.tell(pool, each.id, each.message)
@@ -221,7 +242,6 @@ func (w *Watch) forget(ctx context.Context, view *store.View, uuid string) {
 	record, exists := view.Get(PoolKind, uuid)
 	if exists && (state.In.isUnderWay() || state.In != nil && state.In.Phase == Failed) {
 		w.config.Events.Add(events.Entry{ID: "SERVER_AUTOSCALE_IN_FAILED", Kind: "POOL", UUID: uuid, Name: record.Name,
-			Tenant:  record.Tenant,
-			Message: "called off: the pool has no policy any more. Still disabled: " + list(state.In.Servers)})
+			Tenant: record.Tenant, Message: state.In.dropped("the pool has no policy any more")})
 	}
 }

@@ -40,6 +40,9 @@ type sight struct {
 	bound    bool
 	out, in  []alarm            // alerts of the rules that the policy names
 	outcomes map[string]outcome // what the webhook said, by id of the order
+	// isHeld: no request for the removal is under way, and none begins before this has been decided. isFree: and the
+	// webhook has not taken one.
+	isHeld, isFree bool
 	// peak is the highest number of connections of the last minute. isWatched: the leader has watched it for so long.
 	peak      int
 	isWatched bool
@@ -48,6 +51,7 @@ type sight struct {
 // server is a server of the pool.
 type server struct {
 	id      string
+	key     string // of its address and its own port; the id changes with the port of the pool
 	enabled bool
 	up      bool
 	open    int  // connections from engines
@@ -87,6 +91,7 @@ func (d *decision) tell(id, format string, args ...any) {
 // decide follows the orders of a pool, and decides whether the pool scales.
 func decide(state State, by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) decision {
 	d := decision{State: state}
+	d.Out, d.In = state.Out.renamed(seen.servers), state.In.renamed(seen.servers)
 	d.followOut(by, seen, now)
 	d.followIn(by, seen, now)
 	d.choose(by, seen, now)
@@ -112,7 +117,7 @@ func (d *decision) followOut(by *kinds.ServerAutoScalePolicy, seen sight, now ti
 	}
 	come, patience := 0, patienceOf(by.OutCooldownS)
 	for _, one := range seen.servers {
-		if one.enabled && !slices.Contains(order.Servers, one.id) {
+		if one.enabled && one.fixed && !slices.Contains(order.Servers, one.id) {
 			come++
 		}
 	}
@@ -141,7 +146,7 @@ func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, now tim
 				"It is asked again", list(order.Servers), d.In.Tries, d.In.Result)
 		}
 	}
-	if d.In.Phase == Asking || d.leftAlone(seen, now) {
+	if d.In.Phase == Asking && !seen.isHeld || d.leftAlone(seen, now) {
 		return
 	}
 	patience := patienceOf(by.InCooldownS)
@@ -158,37 +163,82 @@ func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, now tim
 	}
 }
 
-// leftAlone drops the servers from an order that are gone, or that somebody has enabled again. It tells whether none is
-// left.
+// leftAlone drops the servers from an order that are gone, or that somebody has enabled again. Those that are enabled
+// stay in an order that the webhook may be carrying out. It tells whether none is left.
 func (d *decision) leftAlone(seen sight, now time.Time) bool {
-	var left []string
+	isTaken := d.In.Phase == Waiting || d.In.Phase == Asking && !seen.isFree
+	next := *d.In
+	next.Servers, next.Keys, next.Enabled = nil, nil, nil
 	var enabled []string
-	for _, id := range d.In.Servers {
-		switch i := slices.IndexFunc(seen.servers, func(s server) bool { return s.id == id }); {
+	for n, id := range d.In.Servers {
+		i := slices.IndexFunc(seen.servers, func(s server) bool { return s.id == id })
+		switch {
 		case i < 0:
-		case seen.servers[i].enabled:
+			continue
+		case seen.servers[i].enabled && !isTaken:
 			enabled = append(enabled, id)
-		default:
-			left = append(left, id)
+			continue
+		case seen.servers[i].enabled:
+			next.Enabled = append(next.Enabled, id)
+			if !slices.Contains(d.In.Enabled, id) {
+				d.tell("SERVER_AUTOSCALE_IN_FAILED", "somebody has enabled %s again, and the webhook may have taken "+
+					"the order to remove it", id)
+			}
+		}
+		next.Servers = append(next.Servers, id)
+		if n < len(d.In.Keys) {
+			next.Keys = append(next.Keys, d.In.Keys[n])
 		}
 	}
-	if len(left) == len(d.In.Servers) {
-		return false
-	}
-	had, next := d.In.Servers, *d.In
-	next.Servers = left
+	had := d.In
+	next.Count -= len(enabled)
 	d.In = &next
 	switch {
-	case len(left) > 0:
+	case len(next.Servers) > 0:
+		// what is asked for is no longer the same
+		if next.Phase == Asking && seen.isFree && len(next.Servers) < len(had.Servers) {
+			next.ID = orderID(d.UUID, "in", now)
+		}
 		return false
-	case len(enabled) < len(had):
+	case next.Count > 0:
 		d.In = d.In.enter(Done, "", now)
-		d.tell("SERVER_AUTOSCALE_IN_COMPLETE", "the pool has %s fewer", count(d.In.Count-len(enabled)))
+		d.tell("SERVER_AUTOSCALE_IN_COMPLETE", "the pool has %s fewer", count(next.Count))
+	case had.Open:
+		d.In = d.In.enter(CalledOff, "", now)
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off: somebody has enabled %s again. The webhook may have taken "+
+			"the order to remove it", list(had.Servers))
 	default:
 		d.In = d.In.enter(CalledOff, "", now)
-		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off: somebody has enabled %s again", list(had))
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off: somebody has enabled %s again", list(had.Servers))
 	}
 	return true
+}
+
+// abandon ends the orders of a pool that has nobody who can be asked. Servers that no webhook removes are enabled
+// again.
+func abandon(state State, seen sight, now time.Time) decision {
+	const nobody = "nobody can be asked for servers: the pool needs an autoscale_launch_config_ref with a weir_webhook_ref"
+	d := decision{State: state, reason: nobody}
+	if d.Out.isUnderWay() {
+		d.Out = d.Out.enter(Failed, "nobody can be asked any more", now)
+		d.tell("SERVER_AUTOSCALE_OUT_FAILED", "%s", nobody)
+	}
+	d.In = state.In.renamed(seen.servers)
+	switch {
+	case d.In.canBeCalledOff(seen):
+		d.callOff(nobody, now)
+	case d.In.isUnderWay(), d.In != nil && d.In.Phase == Failed:
+		d.tell("SERVER_AUTOSCALE_IN_FAILED", "%s", d.In.dropped(nobody))
+		d.In = d.In.enter(CalledOff, "", now)
+	}
+	return d
+}
+
+// callOff enables the servers of an order for fewer again.
+func (d *decision) callOff(why string, now time.Time) {
+	d.enable = d.In.Servers
+	d.In = d.In.enter(CalledOff, why, now)
+	d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off, enables %s again: %s", list(d.enable), why)
 }
 
 // heed returns the order after what the webhook said.
@@ -245,13 +295,11 @@ type wish struct {
 }
 
 func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, now time.Time) {
-	if d.In.canBeCalledOff() {
-		d.enable = d.In.Servers
-		d.In = d.In.enter(CalledOff, wish.why, now)
-		d.tell("SERVER_AUTOSCALE_IN_FAILED", "called off, enables %s again: %s", list(d.enable), wish.why)
+	if d.In.canBeCalledOff(seen) {
+		d.callOff(wish.why, now)
 		return
 	}
-	room, ready := by.Most()-seen.size(), d.Out.rest(by.OutCooldownS)
+	room, ready := by.Most()-seen.size(), d.restOut(by)
 	switch {
 	case d.Out.isUnderWay():
 		d.reason = fmt.Sprintf("%s. The webhook is asked for %s already", wish.why, count(d.Out.Count))
@@ -270,7 +318,7 @@ func (d *decision) grow(by *kinds.ServerAutoScalePolicy, seen sight, wish wish, 
 	order := &Order{ID: orderID(d.UUID, "out", now), Phase: Asking, Why: wish.why, Begun: now, Since: now,
 		Count: min(wish.more, room)}
 	for _, one := range seen.servers {
-		order.Servers = append(order.Servers, one.id)
+		order.Servers, order.Keys = append(order.Servers, one.id), append(order.Keys, one.key)
 	}
 	d.Out = order
 	why := wish.why
@@ -304,14 +352,14 @@ func (d *decision) shrink(by *kinds.ServerAutoScalePolicy, seen sight, wish wish
 		d.reason = fmt.Sprintf("%s. %d of its servers are up, and at least %d stay%s", wish.why, seen.up(), least, set)
 		return
 	}
-	leaving := seen.idlest(min(wish.fewer, seen.up()-least))
+	leaving, keys := seen.idlest(min(wish.fewer, seen.up()-least))
 	if len(leaving) == 0 {
 		d.reason = wish.why + ". No server has an address of its own in the pool: those of names are not disabled"
 		return
 	}
 	d.disable = leaving
 	d.In = &Order{ID: orderID(d.UUID, "in", now), Phase: Draining, Why: wish.why, Begun: now, Since: now,
-		Count: len(leaving), Servers: leaving}
+		Count: len(leaving), Servers: leaving, Keys: keys}
 	d.tell("SERVER_AUTOSCALE_IN_TRIGGERED", "disables %s, to be removed: %s", list(leaving), wish.why)
 }
 
@@ -320,13 +368,24 @@ func (d *decision) wishOf(by *kinds.ServerAutoScalePolicy, seen sight, now time.
 	if by.Intelligent {
 		return wishByLoad(by, seen)
 	}
-	if one, fires := firing(seen.out, d.Out.rest(by.OutCooldownS), now); fires {
+	if one, fires := firing(seen.out, d.restOut(by), now); fires {
 		return wish{more: int(by.OutStep), why: fmt.Sprintf("alert %s fires: %s", one.name, one.reason)}
 	}
 	if one, fires := firing(seen.in, d.In.rest(by.InCooldownS), now); fires {
 		return wish{fewer: int(by.InStep), why: fmt.Sprintf("alert %s fires: %s", one.name, one.reason)}
 	}
 	return wish{why: "no alert of its rules fires"}
+}
+
+// restOut is when the pool may get more servers. Servers that it got back count as an order for more.
+func (d *decision) restOut(by *kinds.ServerAutoScalePolicy) time.Time {
+	ready := d.Out.rest(by.OutCooldownS)
+	if d.In != nil && d.In.Phase == CalledOff && d.In.Result != "" {
+		if later := d.In.Since.Add(time.Duration(by.OutCooldownS) * time.Second); later.After(ready) {
+			return later
+		}
+	}
+	return ready
 }
 
 // firing finds an alert that scales a pool. One about a moment counts if that is not long ago, and after the cooldown.
@@ -460,7 +519,7 @@ func (s sight) up() (up int) {
 
 // idlest chooses servers to leave: of those that are up, the ones with the fewest connections, and of equal ones the
 // last in the pool.
-func (s sight) idlest(most int) (ids []string) {
+func (s sight) idlest(most int) (ids, keys []string) {
 	var candidates []server
 	for _, one := range slices.Backward(s.servers) {
 		if one.enabled && one.up && one.fixed {
@@ -469,9 +528,9 @@ func (s sight) idlest(most int) (ids []string) {
 	}
 	slices.SortStableFunc(candidates, func(a, b server) int { return cmp.Compare(a.open, b.open) })
 	for _, one := range candidates[:min(most, len(candidates))] {
-		ids = append(ids, one.id)
+		ids, keys = append(ids, one.id), append(keys, one.key)
 	}
-	return ids
+	return ids, keys
 }
 
 func patienceOf(cooldownS uint32) time.Duration {

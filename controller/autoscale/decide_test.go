@@ -28,6 +28,10 @@ import (
 //	enable a            somebody enables a server
 //	peak 90             the most connections of the last minute
 //	unwatched           the leader has just begun
+//	between             the webhook is asked, has taken nothing, and no request is under way
+//	between, unsure     it may have taken a request
+//	port                the pool has another port
+//	unserved            nobody can be asked any more: the controller ends the orders
 //	wait 5m             time passes
 //	look: EVENT text    the controller looks, and tells these events
 //	rest: reason        it looks, tells nothing, and says why
@@ -36,6 +40,8 @@ type yard struct {
 	state State
 	seen  sight
 	now   time.Time
+
+	decide func(State, *kinds.ServerAutoScalePolicy, sight, time.Time) decision
 }
 
 var stories = []struct{ name, policy, story string }{
@@ -175,6 +181,99 @@ var stories = []struct{ name, policy, story string }{
 		look: IN_FAILED the webhook does not take the order to remove c in 5 tries: timeout. It is asked again
 		open 90 90 0
 		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %. c stays disabled, because the webhook may have taken the order to remove it`},
+	{"calls a removal off that the webhook is asked for and has not taken", `"intelligent_autoscale":true`, `
+		open 5 5 0
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 10 connections in the last minute and take 300, which is 2900 % more, and intelligent_scalein_margin is 40 %
+		wait 15s
+		look:
+		between
+		open 90 90 0
+		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %
+		open 99 99 99
+		rest: scaleout_cooldown lasts until 12:05:15`},
+	{"calls a removal off that the webhook is asked for when somebody enables the server",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"max_scalein_adjustment_step":2`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, b, to be removed: alert in-1 fires: few requests
+		wait 15s
+		look:
+		enable c
+		rest: An order to remove c, b is under way
+		between
+		rest: An order to remove b is under way
+		calm
+		enable b
+		look: IN_FAILED called off: somebody has enabled b again`},
+	{"follows a removal that the webhook has taken when somebody enables the server",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"scalein_cooldown":60`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		calm
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202
+		enable c
+		look: IN_FAILED somebody has enabled c again, and the webhook may have taken the order to remove it
+		rest: no alert
+		wait 60s
+		look: IN_FAILED the pool still has c after 1m0s. The webhook is asked again
+		look: IN_FAILED called off: somebody has enabled c again. The webhook may have taken the order to remove it`},
+	{"asks for the removal of nothing", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 15s
+		look:
+		between, unsure
+		gone c
+		look: IN_COMPLETE the pool has 1 server fewer`},
+	{"counts servers that left, and not those that somebody enabled",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"max_scalein_adjustment_step":2`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, b, to be removed: alert in-1 fires: few requests
+		enable b
+		rest: An order to remove c is under way
+		gone c
+		look: IN_COMPLETE the pool has 1 server fewer`},
+	{"enables its servers when nobody can be asked any more", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		unserved
+		look: IN_FAILED called off, enables c again: nobody can be asked for servers: the pool needs an autoscale_launch_config_ref with a weir_webhook_ref
+		rest: nobody can be asked for servers`},
+	{"tells when nobody can be asked any more", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202
+		unserved
+		look: IN_FAILED nobody can be asked for servers: the pool needs an autoscale_launch_config_ref with a weir_webhook_ref, and the webhook may have taken the order to remove c. Nobody follows it
+		rest: nobody can be asked for servers`},
+	{"knows its servers when the port of the pool changes", `"scalein_alertconfig_refs":["/api/alertconfig/in"],
+		"scaleout_alertconfig_refs":["/api/alertconfig/out"],"scalein_cooldown":0`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		port
+		rest: An order to remove c' is under way
+		alert out lasts
+		look: IN_FAILED called off, enables c' again: alert out-1 fires: many requests
+		wait 5m
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: alert out-1 fires: many requests
+		taken
+		look: OUT the webhook takes the order for 1 server: 202
+		port
+		rest: The webhook is asked for 1 server already`},
+	{"counts an event once if it calls a removal off", `"scaleout_alertconfig_refs":["/api/alertconfig/out"],
+		"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in once
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait 1s
+		alert out once
+		look: IN_FAILED called off, enables c again: alert out-1 fires: many requests
+		wait 5s
+		rest: no alert of its rules fires`},
 	{"calls a removal off when load rises", `"intelligent_autoscale":true`, `
 		open 5 5 5
 		look: IN_TRIGGERED disables c, to be removed: its servers had at most 15 connections in the last minute and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %
@@ -300,11 +399,12 @@ func TestPoolScales(t *testing.T) {
 	for _, each := range stories {
 		t.Run(each.name, func(t *testing.T) {
 			policy := policyOf(t, each.policy)
-			y := &yard{T: t, state: State{UUID: "pool-1"}, now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
+			y := &yard{T: t, decide: decide, state: State{UUID: "pool-1"},
+				now: time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)}
 			y.seen = sight{engines: 2, fewest: 2, limit: 50, heard: y.now.Add(-time.Hour), grace: time.Minute,
 				isWatched: true, outcomes: map[string]outcome{}}
 			for _, id := range []string{"a", "b", "c"} {
-				y.seen.servers = append(y.seen.servers, server{id: id, enabled: true, up: true, fixed: true})
+				y.seen.servers = append(y.seen.servers, server{id: id, key: id, enabled: true, up: true, fixed: true})
 			}
 			for line := range strings.Lines(each.story) {
 				if line = strings.TrimSpace(line); line != "" {
@@ -377,7 +477,17 @@ func (y *yard) do(policy *kinds.ServerAutoScalePolicy, line string) {
 			}
 		}
 	case "come":
-		y.seen.servers = append(y.seen.servers, server{id: rest, enabled: true, up: true, fixed: true})
+		y.seen.servers = append(y.seen.servers, server{id: rest, key: rest, enabled: true, up: true, fixed: true})
+	case "between", "between,":
+		y.seen.isHeld, y.seen.isFree = true, rest == ""
+	case "port":
+		for i := range y.seen.servers {
+			y.seen.servers[i].id += "'"
+		}
+	case "unserved":
+		y.decide = func(state State, _ *kinds.ServerAutoScalePolicy, seen sight, now time.Time) decision {
+			return abandon(state, seen, now)
+		}
 	case "gone":
 		y.seen.servers = slices.DeleteFunc(y.seen.servers, func(s server) bool { return s.id == rest })
 	case "wait":
@@ -412,7 +522,7 @@ func (y *yard) server(id string) *server {
 func (y *yard) look(policy *kinds.ServerAutoScalePolicy, verb, want string) {
 	y.Helper()
 	before, outcomes := y.state, maps.Clone(y.seen.outcomes)
-	d := decide(y.state, policy, y.seen, y.now)
+	d := y.decide(y.state, policy, y.seen, y.now)
 	for _, id := range d.enable {
 		y.server(id).enabled = true
 	}

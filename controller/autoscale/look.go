@@ -33,7 +33,8 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 		}
 		id := one.ID(pool.DefaultServerPort)
 		at[id] = len(seen.servers)
-		seen.servers = append(seen.servers, server{id: id, enabled: pool.Enabled && one.Enabled, fixed: true})
+		seen.servers = append(seen.servers, server{id: id, key: one.ID(0), enabled: pool.Enabled &&
+			one.Enabled, fixed: true})
 	}
 	about, isPlanned := map[string]bool{pool.UUID: true}, true
 	w.config.Fleet.Read(func(known *fleet.Known) {
@@ -53,7 +54,8 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 				continue // it is removed already
 			case !has:
 				place = len(seen.servers)
-				seen.servers = append(seen.servers, server{id: member.ID, enabled: pool.Enabled && member.Enabled})
+				seen.servers = append(seen.servers, server{id: member.ID, key: member.ID,
+					enabled: pool.Enabled && member.Enabled})
 			}
 			isPlanned = isPlanned && (pool.Enabled && member.Enabled) == seen.servers[place].enabled
 			seen.servers[place].up = state.Servers[i].State == health.Up

@@ -3,6 +3,8 @@ package autoscale
 import (
 	"context"
 	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,12 +78,21 @@ const (
 
 // asking is an order that a webhook is asked for. The outcome is nil until that has ended.
 type asking struct {
-	isOpen  bool // the webhook may have taken a try, also one of an earlier leader; only ask uses it
+	cancel  context.CancelFunc
 	outcome atomic.Pointer[outcome]
+
+	mu     sync.Mutex // held while a request is under way
+	isOpen bool       // the webhook may have taken a try, also one of an earlier leader
 }
 
-// isAsked tells whether an earlier leader may have asked for an order.
-func isAsked(was, order *Order) bool { return was != nil && was.ID == order.ID && was.Phase == Asking }
+// hold lets no request begin until release. isHeld: none is under way now. isFree: and the webhook has taken none. nil
+// is an order that nobody asks for.
+func (a *asking) hold() (isHeld, isFree bool, release func()) {
+	if a == nil || !a.mu.TryLock() {
+		return a == nil, false, func() {}
+	}
+	return true, !a.isOpen, a.mu.Unlock
+}
 
 // askFor has the webhook asked for the orders of a pool that it is to be asked for, once each. was is the state before.
 func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, was State, out, in *Order) {
@@ -96,26 +107,51 @@ func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, was State,
 		if _, begun := w.asking[order.ID]; begun {
 			continue
 		}
-		one, said := &asking{isOpen: isAsked(each.was, order)}, requestOf(order, pool, seen, each.action)
+		asks, cancel := context.WithCancel(ctx)
+		one := &asking{cancel: cancel, isOpen: each.was.isAsked(order.ID)} // an earlier leader may have asked
+		said := requestOf(order, pool, seen, each.action)
 		w.asking[order.ID] = one
-		w.busy.Go(func() { w.ask(ctx, one, pool.webhook, said) })
+		w.busy.Go(func() { w.ask(asks, one, pool, said) })
 	}
 }
 
-// ask asks until the webhook takes the order, five times at most.
-func (w *Watch) ask(ctx context.Context, one *asking, webhook string, said *request) {
+// ask asks until the webhook takes the order, five times at most, or until the order is dropped.
+func (w *Watch) ask(ctx context.Context, one *asking, pool *scaled, said *request) {
+	defer one.cancel()
 	for try := 1; ; try++ {
-		result := w.config.Post(ctx, webhook, said.ID, said)
-		if ctx.Err() != nil {
-			return // the next leader asks
-		}
-		one.isOpen = one.isOpen || result.Open
-		if result.OK || try == notify.TriesMost {
-			one.outcome.Store(&outcome{taken: result.OK, open: one.isOpen, tries: try, answer: result.Answer})
+		if w.try(ctx, one, pool, said, try) {
 			return
 		}
 		w.config.Pause(ctx, try)
 	}
+}
+
+// try asks once. It tells whether asking has ended.
+func (w *Watch) try(ctx context.Context, one *asking, pool *scaled, said *request, try int) (ended bool) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if ctx.Err() != nil {
+		return true
+	}
+	result := w.config.Post(ctx, pool.webhook, said.ID, said)
+	if ctx.Err() != nil {
+		return true // the next leader asks
+	}
+	one.isOpen = one.isOpen || result.OK || result.Open
+	if !result.OK && try < notify.TriesMost {
+		return false
+	}
+	answer := result.Answer
+	if pool.isForeign { // who reads the pool need not know what the webhook of another tenant answers
+		w.config.Log.Info("a webhook of another tenant was asked to scale a pool", "pool", pool.UUID, "order", said.ID,
+			"answer", answer)
+		answer = "no answer"
+		if result.Status != 0 {
+			answer = strconv.Itoa(result.Status)
+		}
+	}
+	one.outcome.Store(&outcome{taken: result.OK, open: one.isOpen, tries: try, answer: answer})
+	return true
 }
 
 // outcomes are those of the orders that webhooks were asked for.

@@ -1,6 +1,7 @@
 package autoscale
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,11 +30,13 @@ type Order struct {
 	Count int    `json:"count"` // how many servers are to come or to leave
 	// Servers are ids: of the servers that leave, or of those that the pool had before others are to come.
 	Servers []string  `json:"servers"`
+	Keys    []string  `json:"keys"`    // of Servers: they stay when the port of the pool changes
+	Enabled []string  `json:"enabled"` // of Servers: somebody has enabled them, after the webhook took the order
 	Begun   time.Time `json:"begun"`
 	Since   time.Time `json:"since"`  // when the phase began
 	Tries   int       `json:"tries"`  // of asking the webhook
 	Open    bool      `json:"open"`   // the webhook has taken a request, or may have
-	Result  string    `json:"result"` // what the webhook said, or why it failed
+	Result  string    `json:"result"` // what the webhook said, why it failed, or why the pool got its servers back
 }
 
 // Phase is how far an order is.
@@ -45,7 +48,7 @@ const (
 	Waiting   Phase = "WAITING"    // the webhook has taken the order, and the pool does not show it yet
 	Done      Phase = "DONE"       // the pool has the servers, or has them no more
 	Failed    Phase = "FAILED"     // the webhook did not take the order, or the pool does not show it in time
-	CalledOff Phase = "CALLED_OFF" // its servers are enabled again
+	CalledOff Phase = "CALLED_OFF" // nobody follows it any more
 )
 
 // isUnderWay tells whether the pool waits for the order; nil: there is none.
@@ -53,9 +56,44 @@ func (o *Order) isUnderWay() bool {
 	return o != nil && (o.Phase == Draining || o.Phase == Asking || o.Phase == Waiting)
 }
 
+// id is empty if there is no order.
+func (o *Order) id() string {
+	if o == nil {
+		return ""
+	}
+	return o.ID
+}
+
+// isAsked tells whether a webhook is asked for the order, and the order has this id.
+func (o *Order) isAsked(id string) bool { return o.id() == id && o != nil && o.Phase == Asking }
+
+// renamed returns the order with the ids that its servers have now.
+func (o *Order) renamed(servers []server) *Order {
+	if o == nil || len(o.Keys) != len(o.Servers) {
+		return o
+	}
+	next := *o
+	next.Servers = slices.Clone(o.Servers)
+	for i, key := range o.Keys {
+		if at := slices.IndexFunc(servers, func(s server) bool { return s.key == key }); at >= 0 {
+			next.Servers[i] = servers[at].id
+		}
+	}
+	return &next
+}
+
 // canBeCalledOff tells whether the servers of an order for fewer can be enabled again: no webhook removes them.
-func (o *Order) canBeCalledOff() bool {
-	return o != nil && (o.Phase == Draining || o.Phase == Failed && !o.Open)
+func (o *Order) canBeCalledOff(seen sight) bool {
+	return o != nil && (o.Phase == Draining || o.Phase == Asking && seen.isFree || o.Phase == Failed && !o.Open)
+}
+
+// dropped says what becomes of the servers of an order for fewer that nobody follows any more.
+func (o *Order) dropped(why string) string {
+	if o.Phase == Draining || o.Phase == Failed && !o.Open {
+		return fmt.Sprintf("called off: %s. Still disabled: %s", why, list(o.Servers))
+	}
+	return fmt.Sprintf("%s, and the webhook may have taken the order to remove %s. Nobody follows it", why,
+		list(o.Servers))
 }
 
 // enter returns the order in another phase.
@@ -77,7 +115,8 @@ func (s State) equal(other State) bool { return s.Out.equal(other.Out) && s.In.e
 
 func (o *Order) equal(other *Order) bool {
 	return o == other || o != nil && other != nil && o.ID == other.ID && o.Phase == other.Phase &&
-		o.Result == other.Result && o.Open == other.Open && slices.Equal(o.Servers, other.Servers)
+		o.Result == other.Result && o.Open == other.Open && slices.Equal(o.Servers, other.Servers) &&
+		slices.Equal(o.Keys, other.Keys) && slices.Equal(o.Enabled, other.Enabled)
 }
 
 // stateOf is what is stored of a pool. A record of another version counts as none.

@@ -92,6 +92,7 @@ func oneLine(text string) string {
 type Result struct {
 	OK     bool
 	Open   bool   // it is not OK, and yet the receiver may have taken it: no answer says that it did not
+	Status int    // of the answer by HTTP; 0: there is none
 	Answer string // what the receiver said, or the error
 	Took   time.Duration
 }

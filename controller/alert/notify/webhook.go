@@ -49,7 +49,7 @@ func (s *Sender) Post(ctx context.Context, to Webhook, id string, said any) Resu
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	status, answer, err := s.post(ctx, to, id, said)
 	result := s.result(began, answer, err)
-	result.Open = err != nil && sent.Load() && isOpen(status)
+	result.Status, result.Open = status, err != nil && sent.Load() && isOpen(status)
 	return result
 }
 
