@@ -91,9 +91,10 @@ func (d *decision) tell(id, format string, args ...any) {
 // decide follows the orders of a pool, and decides whether the pool scales.
 func decide(state State, by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) decision {
 	d := decision{State: state}
-	d.Out, d.In = state.Out.renamed(seen.servers), state.In.renamed(seen.servers)
+	d.Out, d.In = state.Out.renamed(seen.servers).until(now), state.In.renamed(seen.servers).until(now)
 	d.followOut(by, seen, now)
-	d.followIn(by, seen, now)
+	wantsMore := scheduled(by, seen, d.wishOf(by, seen, now), now).more > 0
+	d.followIn(by, seen, wantsMore, now)
 	d.choose(by, seen, now)
 	return d
 }
@@ -131,8 +132,9 @@ func (d *decision) followOut(by *kinds.ServerAutoScalePolicy, seen sight, now ti
 	}
 }
 
-// followIn goes on with an order for fewer servers.
-func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, now time.Time) {
+// followIn goes on with an order for fewer servers. One for a pool that wants more is not asked for: choose calls it
+// off.
+func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, wantsMore bool, now time.Time) {
 	order := d.In
 	if order == nil || order.Phase == Done || order.Phase == CalledOff {
 		return
@@ -151,12 +153,12 @@ func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, now tim
 	}
 	patience := patienceOf(by.InCooldownS)
 	switch {
-	case d.In.Phase == Draining && seen.drained(d.In, now):
+	case d.In.Phase == Draining && !wantsMore && seen.drained(d.In, now):
 		d.In = d.In.enter(Asking, "", now)
 	case d.In.Phase == Waiting && now.Sub(d.In.Since) >= patience:
 		d.In = d.In.enter(Failed, fmt.Sprintf("the pool still has %s after %v", list(d.In.Servers), patience), now)
 		d.tell("SERVER_AUTOSCALE_IN_FAILED", "%s. The webhook is asked again", d.In.Result)
-	case d.In.Phase == Failed && now.Sub(d.In.Since) >= patience:
+	case d.In.Phase == Failed && !(wantsMore && !d.In.Open) && now.Sub(d.In.Since) >= patience:
 		again := *d.In
 		again.ID, again.Phase, again.Since, again.Tries = orderID(d.UUID, "in", now), Asking, now, 0
 		d.In = &again

@@ -274,6 +274,22 @@ var stories = []struct{ name, policy, story string }{
 		look: IN_FAILED called off, enables c again: alert out-1 fires: many requests
 		wait 5s
 		rest: no alert of its rules fires`},
+	{"calls a removal off when load rises as its servers have finished", `"intelligent_autoscale":true`, `
+		open 5 5 0
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 10 connections in the last minute and take 300, which is 2900 % more, and intelligent_scalein_margin is 40 %
+		wait 15s
+		open 90 90 0
+		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %`},
+	{"goes on when the clock was ahead and is set right", `"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		wait -24h
+		back
+		rest: under way
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
 	{"calls a removal off when load rises", `"intelligent_autoscale":true`, `
 		open 5 5 5
 		look: IN_TRIGGERED disables c, to be removed: its servers had at most 15 connections in the last minute and take 300, which is 1900 % more, and intelligent_scalein_margin is 40 %

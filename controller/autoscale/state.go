@@ -82,6 +82,21 @@ func (o *Order) renamed(servers []server) *Order {
 	return &next
 }
 
+// until returns the order without times that are still to come: the clock was wrong when they were stored.
+func (o *Order) until(now time.Time) *Order {
+	if o == nil || !o.Begun.After(now) && !o.Since.After(now) {
+		return o
+	}
+	next := *o
+	if next.Begun.After(now) {
+		next.Begun = now
+	}
+	if next.Since.After(now) {
+		next.Since = now
+	}
+	return &next
+}
+
 // canBeCalledOff tells whether the servers of an order for fewer can be enabled again: no webhook removes them.
 func (o *Order) canBeCalledOff(seen sight) bool {
 	return o != nil && (o.Phase == Draining || o.Phase == Asking && seen.isFree || o.Phase == Failed && !o.Open)
@@ -115,7 +130,8 @@ func (s State) equal(other State) bool { return s.Out.equal(other.Out) && s.In.e
 
 func (o *Order) equal(other *Order) bool {
 	return o == other || o != nil && other != nil && o.ID == other.ID && o.Phase == other.Phase &&
-		o.Result == other.Result && o.Open == other.Open && slices.Equal(o.Servers, other.Servers) &&
+		o.Result == other.Result && o.Since.Equal(other.Since) && o.Begun.Equal(other.Begun) && o.Open == other.Open &&
+		slices.Equal(o.Servers, other.Servers) &&
 		slices.Equal(o.Keys, other.Keys) && slices.Equal(o.Enabled, other.Enabled)
 }
 
