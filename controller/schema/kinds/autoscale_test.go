@@ -12,14 +12,24 @@ func TestPolicyOfAutoscaleSaysWhatItDoesNotFollow(t *testing.T) {
 	for policy, want := range map[string]string{
 		`{}`:                             "intelligent_autoscale: is false, and there are no",
 		`{"intelligent_autoscale":true}`: "",
-		`{"scalein_alertconfig_refs":["/api/alertconfig/a"]}`:                               "",
-		`{"intelligent_autoscale":true,"scaleout_alertconfig_refs":["/api/alertconfig/a"]}`: "scaleout_alertconfig_refs: ",
-		`{"intelligent_autoscale":true,"scalein_alertconfig_refs":["/api/alertconfig/a"]}`:  "scalein_alertconfig_refs: ",
-		`{"intelligent_autoscale":true,"use_predicted_load":true}`:                          "use_predicted_load: ",
-		`{"scheduled_scalings":[{"cron_expression":"0 8 * * *","desired_capacity":2}]}`:     "",
-		`{"intelligent_autoscale":true,"delay_for_server_garbage_collection":2}`:            "delay_for_server_garbage_collection: ",
+		`{"scalein_alertconfig_refs":["/api/alertconfig/a"]}`:                                          "",
+		`{"intelligent_autoscale":true,"scaleout_alertconfig_refs":["/api/alertconfig/a"]}`:            "scaleout_alertconfig_refs: ",
+		`{"intelligent_autoscale":true,"scalein_alertconfig_refs":["/api/alertconfig/a"]}`:             "scalein_alertconfig_refs: ",
+		`{"intelligent_autoscale":true,"use_predicted_load":true}`:                                     "use_predicted_load: ",
+		`{"scheduled_scalings":[{"cron_expression":"0 8 * * *","desired_capacity":2}]}`:                "",
+		`{"scheduled_scalings":[{"cron_expression":"0 8 * * *","desired_capacity":2,"enable":false}]}`: "intelligent_autoscale: ",
+		`{"intelligent_autoscale":true,"delay_for_server_garbage_collection":2}`:                       "delay_for_server_garbage_collection: ",
 	} {
 		wantKept(t, "serverautoscalepolicy", policy, want)
+	}
+}
+
+func TestPolicyByLoadWarnsOfRulesOfBothKinds(t *testing.T) {
+	kind := kindOf(t, "serverautoscalepolicy")
+	policy := created(t, kind.Name, `{"name":"a","intelligent_autoscale":true,
+		"scaleout_alertconfig_refs":["/api/alertconfig/a"],"scalein_alertconfig_refs":["/api/alertconfig/b"]}`)
+	if kept := kind.KeptFields(policy); len(kept) != 2 {
+		t.Errorf("it warns of %v", kept)
 	}
 }
 
@@ -66,6 +76,7 @@ func TestPolicyOfAutoscaleHasARange(t *testing.T) {
 		`{"name":"a","scheduled_scalings":[{"desired_capacity":1,"cron_expression":"* * * * *","start_date":"soon"}]}`: "start_date",
 		`{"name":"a","scheduled_scalings":[{"desired_capacity":1,"cron_expression":"* * * * *",
 			"start_date":"2026-11-29","end_date":"2026-11-28"}]}`: "end_date",
+		`{"name":"a","max_size":3,"scheduled_scalings":[{"desired_capacity":4,"cron_expression":"* * * * *"}]}`: "desired_capacity: 4 is above max_size 3",
 		`{"name":"a","min_size":400}`:                  "",
 		`{"name":"a","max_scalein_adjustment_step":0}`: "max_scalein_adjustment_step",
 	} {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -74,6 +75,10 @@ func (p *ServerAutoScalePolicy) Validate() *schema.FieldError {
 		return refuse("max_size", "%d is below min_size %d", p.MaxSize, p.MinSize)
 	}
 	for i := range p.Scheduled {
+		if int(p.Scheduled[i].Capacity) > p.Most() {
+			return refuse(fmt.Sprintf("scheduled_scalings[%d].desired_capacity", i), "%d is above max_size %d",
+				p.Scheduled[i].Capacity, p.Most())
+		}
 		if problem := p.Scheduled[i].check(fmt.Sprintf("scheduled_scalings[%d].", i)); problem != nil {
 			return problem
 		}
@@ -133,17 +138,20 @@ func moment(text string, without time.Time) (at time.Time, known bool) {
 }
 
 // Idle warns of a policy that never scales anything, and of rules that it does not follow.
-func (p *ServerAutoScalePolicy) Idle() []schema.Kept {
-	switch rules := len(p.OutRuleRefs) + len(p.InRuleRefs); {
-	case !p.Intelligent && rules+len(p.Scheduled) == 0:
+func (p *ServerAutoScalePolicy) Idle() (idle []schema.Kept) {
+	isScheduled := slices.ContainsFunc(p.Scheduled, func(s ScheduledScaling) bool { return s.Enabled })
+	if !p.Intelligent && !isScheduled && len(p.OutRuleRefs)+len(p.InRuleRefs) == 0 {
 		return []schema.Kept{{Field: "intelligent_autoscale", Why: "is false, and there are no " +
-			"scaleout_alertconfig_refs, scalein_alertconfig_refs and scheduled_scalings: the policy never scales a pool"}}
-	case p.Intelligent && len(p.OutRuleRefs) > 0:
-		return []schema.Kept{{Field: "scaleout_alertconfig_refs", Why: followsLoad}}
-	case p.Intelligent && rules > 0:
-		return []schema.Kept{{Field: "scalein_alertconfig_refs", Why: followsLoad}}
+			"scaleout_alertconfig_refs, scalein_alertconfig_refs and enabled scheduled_scalings: " +
+			"the policy never scales a pool"}}
 	}
-	return nil
+	if p.Intelligent && len(p.OutRuleRefs) > 0 {
+		idle = append(idle, schema.Kept{Field: "scaleout_alertconfig_refs", Why: followsLoad})
+	}
+	if p.Intelligent && len(p.InRuleRefs) > 0 {
+		idle = append(idle, schema.Kept{Field: "scalein_alertconfig_refs", Why: followsLoad})
+	}
+	return idle
 }
 
 const followsLoad = "intelligent_autoscale follows the load of the pool, and no rules: has no effect"
