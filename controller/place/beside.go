@@ -105,10 +105,21 @@ func (s *service) isTakenBeside(engine string) bool {
 	})
 }
 
-// refusedAll tells whether an engine refuses its Plan, and does not listen because of an earlier one.
+// refusedAll tells whether an engine refuses its Plan, and does not listen because of an earlier one: it says so, or
+// another engine in its network listens. If it has an outdated version of the virtual service, the other one serves the
+// newest.
 func (s *service) refusedAll(engine string) bool {
 	at := s.in.Engines[engine]
-	return at.Plan == Refused && !s.listens(engine) && (at.Told || s.isTakenBeside(engine))
+	if at.Plan != Refused {
+		return false
+	}
+	if !s.listens(engine) {
+		return at.Told || s.isTakenBeside(engine)
+	}
+	return s.holding(engine).Delivery != Current && slices.ContainsFunc(s.beside(engine), func(other string) bool {
+		holding := s.holding(other)
+		return other != engine && s.up(other) && holding.Delivery == Current && holding.Duty == Serve
+	})
 }
 
 // successor returns the seat in the same network that takes over from a seat; nil: there is none.

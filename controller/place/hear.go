@@ -14,6 +14,8 @@ func (s *service) hear() {
 			s.hearStarting(seat)
 		case Draining:
 			s.hearDraining(seat)
+		case Serving:
+			s.hearServing(seat)
 		case Standby:
 			s.hearStandby(seat)
 		}
@@ -51,6 +53,14 @@ func (s *service) canDoWithout(seat Seat) bool {
 	another, _ := s.choose()
 	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil ||
 		s.canReturn() || s.isTakenBeside(seat.Engine)
+}
+
+// hearServing ends the seat of an engine that was away and cannot serve any more, because another one has begun to
+// listen in its network.
+func (s *service) hearServing(seat Seat) {
+	if s.up(seat.Engine) && s.refusedAll(seat.Engine) && s.isTakenBeside(seat.Engine) {
+		s.drop(seat, "has refused it")
+	}
 }
 
 // hearStandby ends the seat of an engine that cannot take over, because it refuses its Plan with the virtual service.

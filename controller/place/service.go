@@ -125,7 +125,9 @@ func (s *service) release() {
 	serving := s.healthy()
 	for _, seat := range slices.Clone(s.a.Seats) {
 		needless := s.isServed() || s.engines[seat.Engine].EnableState == forced
-		if seat.State == Stopped && needless && s.successor(seat) == nil {
+		next := s.successor(seat)
+		replaced := next == nil || next.State == Standby && len(s.present()) >= s.wanted()
+		if seat.State == Stopped && needless && replaced {
 			s.drop(seat, "has stopped")
 		}
 	}

@@ -16,13 +16,16 @@ type simEngine struct {
 	*sim
 	UUID      string
 	object    *model.Engine
+	network   string // whose addresses it shares with others; empty: with nobody
 	alive     bool
+	listens   bool      // its data plane runs, with what it holds
 	died      time.Time // when it last died
 	cut       bool      // no connection to the controller
 	unled     bool      // has no session with the router
 	refuses   string    // uuid of the virtual service that it refuses to serve
 	let       time.Time // when it last stopped serving something by force
 	forced    time.Time // when it last was in SE_STATE_DISABLED_FORCE
+	disabled  time.Time // when it last was not in SE_STATE_ENABLED
 	connected bool      // from the view of the controller
 	heard     bool      // it has connected since the controller started
 	silent    time.Time
@@ -59,9 +62,13 @@ func (s *sim) join() {
 	engine := &model.Engine{Group: group}
 	engine.UUID, engine.Name, engine.EnableState = fmt.Sprintf("se-%d", s.joined), fmt.Sprintf("engine-%d", s.joined),
 		"SE_STATE_ENABLED"
+	network := ""
+	if s.networks > 0 {
+		network = fmt.Sprintf("network-%d", s.joined%s.networks)
+	}
 	s.joined++
 	s.setEngines(append(slices.Clone(s.model.Engines), engine))
-	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, alive: true,
+	s.engines = append(s.engines, &simEngine{sim: s, UUID: engine.UUID, object: engine, network: network, alive: true,
 		open: map[string]int{}, counted: map[string]uint64{}})
 }
 
@@ -80,6 +87,7 @@ func (e *simEngine) hangUp() {
 
 // live lets half a second pass for an engine and its link.
 func (e *simEngine) live() {
+	e.listen()
 	heard := e.isHeard()
 	switch {
 	case !e.connected && heard && !e.redial.After(e.now):
@@ -96,10 +104,55 @@ func (e *simEngine) live() {
 	if e.object.EnableState == "SE_STATE_DISABLED_FORCE" {
 		e.forced = e.now
 	}
+	if e.object.EnableState != "SE_STATE_ENABLED" {
+		e.disabled = e.now
+	}
 	if e.connected && heard {
 		e.converse()
 	}
 	e.serveClients()
+}
+
+// listen starts the data plane of an engine that has been started again. If another engine listens meanwhile, it starts
+// with nothing.
+func (e *simEngine) listen() {
+	if e.alive && !e.listens && e.isInTheWay(e.held) {
+		e.tell("%s has lost its addresses", e.UUID)
+		e.held = nil
+		e.hangUp()
+	}
+	e.listens = e.alive
+}
+
+// isInTheWay tells whether another engine in the network listens at an address of a Plan.
+func (e *simEngine) isInTheWay(plan *enginev1.Plan) bool {
+	wanted := listeners(plan)
+	return slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool {
+		if other == e || !other.listens || !other.alive || e.network == "" || other.network != e.network {
+			return false
+		}
+		for at := range listeners(other.held) {
+			if wanted[at] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// listeners returns the addresses with ports at which an engine with a Plan listens.
+func listeners(plan *enginev1.Plan) map[string]bool {
+	set := map[string]bool{}
+	for _, resource := range plan.GetResources() {
+		service := resource.GetVirtualService()
+		if service.GetDuty() == dataplanev1.Duty_DUTY_STANDBY {
+			continue
+		}
+		for _, listener := range service.GetListeners() {
+			set[fmt.Sprint(listener.GetAddress(), " ", listener.GetPort())] = true
+		}
+	}
+	return set
 }
 
 // isHeard tells whether the reports of the engine reach the controller.
@@ -112,7 +165,7 @@ func (e *simEngine) dial() {
 	}
 	e.said = simRoutes{e.held, e.unled}
 	e.fleet.Connected(e.UUID, &enginev1.Hello{
-		Revision: e.held.GetRevision(), Resources: &enginev1.Resources{Hostname: e.UUID},
+		Revision: e.held.GetRevision(), Resources: &enginev1.Resources{Hostname: e.UUID, Network: e.network},
 		Status:  &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING},
 		Routing: e.routing(),
 	})
@@ -146,7 +199,7 @@ func (e *simEngine) converse() {
 		return
 	}
 	if !e.flight.arrived {
-		e.flight.refused = serves(e.flight.plan)[e.refuses]
+		e.flight.refused = serves(e.flight.plan)[e.refuses] || e.isInTheWay(e.flight.plan)
 		if !e.flight.refused {
 			e.tell("%s takes Plan %d, and serves %v", e.UUID, e.flight.plan.GetRevision(),
 				slices.Sorted(maps.Keys(serves(e.flight.plan))))
@@ -180,6 +233,7 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 		case after[service], !offered, int64(held.GetRevision()) < since: // replaced since
 		case e.isUnnoticed(e.forced):
 			e.let = e.now
+		case e.isUnnoticed(e.disabled) && e.isRelieved(service):
 		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool {
 			return other.maySeemToServe(service)
 		}):
@@ -187,6 +241,21 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 				e.stored.Of(service).Seats)
 		}
 	}
+}
+
+// isRelieved tells whether another engine in the network stands by for a virtual service.
+func (e *simEngine) isRelieved(service string) bool {
+	return slices.ContainsFunc(e.engines, func(other *simEngine) bool {
+		return e.network != "" && other.network == e.network && (other.alive || other.isUnnoticed(other.died)) &&
+			standsBy(other.held, service)
+	})
+}
+
+func standsBy(plan *enginev1.Plan, uuid string) bool {
+	return slices.ContainsFunc(plan.GetResources(), func(resource *enginev1.Resource) bool {
+		service := resource.GetVirtualService()
+		return service.GetUuid() == uuid && service.GetDuty() == dataplanev1.Duty_DUTY_STANDBY
+	})
 }
 
 // maySeemToServe is true even if the engine died or stopped serving a short time ago: the controller could not know

@@ -123,7 +123,11 @@ func (s *sim) changeService(vs *model.VirtualService) {
 		s.tell("%s is enabled: %v", vs.UUID, vs.Enabled)
 		s.setServices(s.services())
 	case 2:
-		vs.Addresses = simAddresses(s.IntN(3))
+		number := s.IntN(3)
+		if s.networks > 0 {
+			number = 10*(1+number) + int(vs.Services[0].Port-80)
+		}
+		vs.Addresses = s.addresses(number)
 		s.tell("%s has %v", vs.UUID, vs.Addresses)
 		s.setServices(s.services())
 	default:
