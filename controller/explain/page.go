@@ -123,6 +123,7 @@ var hashInputs = map[dataplanev1.HashInput]string{
 	dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT: "client_address_and_port",
 	dataplanev1.HashInput_HASH_INPUT_URI:                     "uri",
 	dataplanev1.HashInput_HASH_INPUT_HEADER:                  "header",
+	dataplanev1.HashInput_HASH_INPUT_TLS_SESSION:             "tls_session",
 }
 
 var pickedBy = map[dataplanev1.Picked]string{

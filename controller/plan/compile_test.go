@@ -95,6 +95,13 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 		!proto.Equal(keys, keysIn()) {
 		t.Errorf("got %d keys for %d s until %d", len(keys.GetKeys()), keys.GetLifetimeS(), keys.GetUntilUnixS())
 	}
+	if keys.GetKeepOrigin() {
+		t.Error("they say where sessions began, and no pool wants to know that")
+	}
+	vs.Pool.Persistence = &kinds.ApplicationPersistenceProfile{Type: "PERSISTENCE_TYPE_TLS"}
+	if !keysIn().GetKeepOrigin() {
+		t.Error("they do not say where sessions began")
+	}
 	vs.SSLProfile.EnableSSLSessionReuse = false
 	if keys := keysIn(); keys != nil {
 		t.Error("has keys that nobody needs")

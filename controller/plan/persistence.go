@@ -22,11 +22,16 @@ const (
 	defaultIPTimeoutMin = 5
 )
 
-// keptByAddress tells whether the address of a client decides which server of a pool it returns to.
+// keptByAddress tells whether an address decides which server of a pool a client returns to: its own, or the one that
+// its session of TLS began with.
 func keptByAddress(pool *model.Pool) bool {
 	profile := pool.Persistence
 	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" ||
-		profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS")
+		profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS" || keptByTLS(pool))
+}
+
+func keptByTLS(pool *model.Pool) bool {
+	return pool.Persistence != nil && pool.Persistence.Type == "PERSISTENCE_TYPE_TLS"
 }
 
 // persist makes clients return to the server that served them before, on every engine. Engines store and exchange
@@ -49,6 +54,9 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		into.WaitsForHashed = from.RequestQueueEnabled
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
+		if keptByTLS(from) {
+			into.HashInput = dataplanev1.HashInput_HASH_INPUT_TLS_SESSION
+		}
 		into.HashAddresses = from.IgnoreServerPort
 	case profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" && profile.HTTPCookie != nil:
 		warnUnheeded(subject, unheededOfPersistence, profile, report)
@@ -60,8 +68,21 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	default:
 		report.warn(subject, "persistence_type",
 			"engines cannot keep clients by %s yet: has no effect; they can by "+
-				"cookie, by header field and by the client's address",
+				"cookie, by header field, by the client's address and by sessions of TLS",
 			profile.Type)
+	}
+}
+
+// noteSessionsOfTLS warns of pools that keep clients by sessions of TLS which clients here cannot resume.
+func (d *draft) noteSessionsOfTLS() {
+	if !hasOwnTLS(d.vs) || d.service.GetTls().GetSessionResumption() {
+		return
+	}
+	for _, each := range d.vs.Pools() {
+		if keptByTLS(each) {
+			d.report.warn(d.subject, "pool_ref", "pool %s keeps clients by their sessions of TLS, and clients of this "+
+				"virtual service resume none: they go by their address", each.Name)
+		}
 	}
 }
 
@@ -134,7 +155,8 @@ func bindsClients(pool *model.Pool) bool {
 
 // addressBits says how much of an address counts; nil: all of it.
 func addressBits(pool *model.Pool) *uint32 {
-	if profile := pool.Persistence; profile != nil && profile.ClientIP != nil && profile.ClientIP.MaskBits < 128 {
+	profile := pool.Persistence
+	if profile != nil && !keptByTLS(pool) && profile.ClientIP != nil && profile.ClientIP.MaskBits < 128 {
 		return &profile.ClientIP.MaskBits
 	}
 	return nil

@@ -97,6 +97,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, partsOf(secure(d.subject, vs, c.rings, d.service, &d.report))...)
 	}
+	d.noteSessionsOfTLS()
 	d.parts = append(d.parts, partOf(resourceOf(d.service)))
 	if !vs.IsChild() {
 		d.advertisement = advertisement(d.subject, vs, &d.report)
@@ -251,7 +252,7 @@ func secure(
 	}
 	into.Tls = tlsProfile(vs.SSLProfile, report)
 	if ring := rings.Of(vs.SSLProfile.UUID); ring != nil && into.GetTls().GetSessionResumption() {
-		into.Tls.TicketKeys = ticketKeys(*ring, vs.UUID)
+		into.Tls.TicketKeys = ticketKeys(*ring, vs)
 	}
 	var parts []*enginev1.Resource
 	for _, from := range vs.Certificates {

@@ -37,10 +37,12 @@ func tlsProfile(profile *kinds.SSLProfile, report *report) *dataplanev1.TlsProfi
 	return compiled
 }
 
-func ticketKeys(ring tickets.Ring, virtualServiceUUID string) *dataplanev1.TicketKeys {
+func ticketKeys(ring tickets.Ring, vs *model.VirtualService) *dataplanev1.TicketKeys {
 	return &dataplanev1.TicketKeys{
-		Keys: ring.Keys(virtualServiceUUID), LifetimeS: uint32(ring.Lifetime.Seconds()),
+		Keys: ring.Keys(vs.UUID), LifetimeS: uint32(ring.Lifetime.Seconds()),
 		UntilUnixS: uint64(ring.Until().Unix()),
+		// The pools of the children of such a parent are not known here.
+		KeepOrigin: vs.IsParent() && vs.ByRequest() || slices.ContainsFunc(vs.Pools(), keptByTLS),
 	}
 }
 

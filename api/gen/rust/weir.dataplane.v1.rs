@@ -1064,6 +1064,43 @@ pub struct CookiePersistence {
     #[prost(bytes = "vec", repeated, tag = "6")]
     pub seal_keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
 }
+/// What a consistent hash is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HashInput {
+    SourceAddress = 0,
+    SourceAddressAndPort = 1,
+    Uri = 2,
+    Header = 3,
+    /// The address that the first handshake of the client's session of TLS came from; without TLS, its address.
+    TlsSession = 4,
+}
+impl HashInput {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::SourceAddress => "HASH_INPUT_SOURCE_ADDRESS",
+            Self::SourceAddressAndPort => "HASH_INPUT_SOURCE_ADDRESS_AND_PORT",
+            Self::Uri => "HASH_INPUT_URI",
+            Self::Header => "HASH_INPUT_HEADER",
+            Self::TlsSession => "HASH_INPUT_TLS_SESSION",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HASH_INPUT_SOURCE_ADDRESS" => Some(Self::SourceAddress),
+            "HASH_INPUT_SOURCE_ADDRESS_AND_PORT" => Some(Self::SourceAddressAndPort),
+            "HASH_INPUT_URI" => Some(Self::Uri),
+            "HASH_INPUT_HEADER" => Some(Self::Header),
+            "HASH_INPUT_TLS_SESSION" => Some(Self::TlsSession),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Eligibility {
@@ -2213,6 +2250,9 @@ pub struct TicketKeys {
     /// no ticket is issued after this time: by then the controller would have sent other keys
     #[prost(uint64, tag = "3")]
     pub until_unix_s: u64,
+    /// they say which address the first handshake came from, for HASH_INPUT_TLS_SESSION
+    #[prost(bool, tag = "690")]
+    pub keep_origin: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Certificate {
@@ -3191,38 +3231,6 @@ impl Algorithm {
             "ALGORITHM_FASTEST_RESPONSE" => Some(Self::FastestResponse),
             "ALGORITHM_LEAST_LOAD" => Some(Self::LeastLoad),
             "ALGORITHM_FEWEST_SERVERS" => Some(Self::FewestServers),
-            _ => None,
-        }
-    }
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum HashInput {
-    SourceAddress = 0,
-    SourceAddressAndPort = 1,
-    Uri = 2,
-    Header = 3,
-}
-impl HashInput {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::SourceAddress => "HASH_INPUT_SOURCE_ADDRESS",
-            Self::SourceAddressAndPort => "HASH_INPUT_SOURCE_ADDRESS_AND_PORT",
-            Self::Uri => "HASH_INPUT_URI",
-            Self::Header => "HASH_INPUT_HEADER",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "HASH_INPUT_SOURCE_ADDRESS" => Some(Self::SourceAddress),
-            "HASH_INPUT_SOURCE_ADDRESS_AND_PORT" => Some(Self::SourceAddressAndPort),
-            "HASH_INPUT_URI" => Some(Self::Uri),
-            "HASH_INPUT_HEADER" => Some(Self::Header),
             _ => None,
         }
     }

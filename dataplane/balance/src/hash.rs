@@ -20,6 +20,11 @@ impl HashKey {
         Self::of(first).with_bytes(&[0]).with_bytes(second)
     }
 
+    /// Half of its bits.
+    pub fn folded(self) -> u32 {
+        (mixed(self.0) >> 32) as u32
+    }
+
     fn with_bytes(self, bytes: &[u8]) -> Self {
         Self(bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }

@@ -142,6 +142,7 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
         HashInput::SourceAddressAndPort => v1::HashInput::SourceAddressAndPort,
         HashInput::Uri => v1::HashInput::Uri,
         HashInput::Header(_) => v1::HashInput::Header,
+        HashInput::TlsSession => v1::HashInput::TlsSession,
     }
     .into();
     if let Some((position, picked)) = told.picked {

@@ -512,7 +512,7 @@ fn tell_pick(
     told: &mut Explanation,
 ) -> bool {
     let mut aborts = false;
-    let key = balance_key(&pool, head, client);
+    let key = balance_key(&pool, head, client, || None);
     let unix_s = core.date.unix_s();
     let binding = head.and_then(|head| Some(pool.persistence.as_ref()?.named_by(&head.fields, unix_s)));
     let named = binding.and_then(Binding::server);

@@ -44,6 +44,7 @@ pub mod io;
 mod leavers;
 mod limits;
 mod members;
+mod origin;
 mod page;
 mod pool;
 mod proxy;

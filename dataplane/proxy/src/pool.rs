@@ -1,11 +1,7 @@
 //! The pools of a worker: which server takes a request, and which idle connections each server has. The most recent one
 //! is used first, so that the others can time out. Only connections without unread or unsent bytes are kept.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Shown, Standing};
 use weir_rules::Excess;
@@ -18,6 +14,7 @@ use crate::{
     io::{Conn, Time},
     leavers::{Leaver, Leavers},
     limits::Limits,
+    origin::{octets, origin_of},
 };
 
 #[derive(Default)]
@@ -722,8 +719,13 @@ fn spare(idle: &[Idle]) -> Option<usize> {
 
 /// The key by which a pool with consistent hashing picks a server.
 ///
-/// A tunnel has no request head, so only the client's address counts.
-pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: SocketAddr) -> HashKey {
+/// A tunnel has no request head, so only the client's address counts. `origin`: of its session of TLS, if that is known.
+pub(crate) fn balance_key(
+    pool: &Pool,
+    head: Option<&RequestHead<'_>>,
+    peer: SocketAddr,
+    origin: impl FnOnce() -> Option<NonZeroU32>,
+) -> HashKey {
     if pool.balance.algorithm != Algorithm::ConsistentHash {
         return HashKey::default();
     }
@@ -740,6 +742,7 @@ pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: Soc
             HashKey::of(&address)
         }
         (HashInput::SourceAddress(bits), _) => address_key(peer, *bits),
+        (HashInput::TlsSession, _) => HashKey::of(&origin().unwrap_or_else(|| origin_of(peer)).get().to_be_bytes()),
         (HashInput::Uri | HashInput::Header(_), None) => address_key(peer, 128),
     }
 }
@@ -754,11 +757,4 @@ pub(crate) fn address_key(peer: SocketAddr, bits: u8) -> HashKey {
     let bits = if peer.ip().to_canonical().is_ipv4() { 96 + u32::from(bits.min(32)) } else { bits.into() };
     let masked = u128::from_be_bytes(octets) & u128::MAX.checked_shl(128 - bits).unwrap_or(0);
     HashKey::of(&masked.to_be_bytes())
-}
-
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address.to_canonical() {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    }
 }

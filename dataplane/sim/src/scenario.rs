@@ -544,7 +544,12 @@ fn tls_profile(rng: &mut Rng) -> api::TlsProfile {
         cipher_suites: SUITES.map(String::from).to_vec(),
         session_resumption: rng.chance(50),
         send_close_notify: rng.chance(70),
-        ticket_keys: Some(api::TicketKeys { keys: vec![vec![7; 80]], lifetime_s: 3600, until_unix_s: u64::MAX }),
+        ticket_keys: Some(api::TicketKeys {
+            keys: vec![vec![7; 80]],
+            lifetime_s: 3600,
+            until_unix_s: u64::MAX,
+            keep_origin: true,
+        }),
         ..Default::default()
     }
 }

@@ -527,7 +527,7 @@ fn tls_config(provider: &Provider) -> ClientConfig {
 
 fn tickets() -> TicketSettings {
     let keys = TicketKey::read(&[7; TicketKey::BYTES]).into_iter().collect();
-    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX, keep_origin: false }
 }
 
 fn server_tls_config(provider: &Provider, send_close_notify: bool, protocols: Vec<String>) -> ServerConfig {

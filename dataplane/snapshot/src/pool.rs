@@ -162,6 +162,8 @@ pub enum HashInput {
     Uri,
     /// The header field of this name.
     Header(String),
+    /// The address that the first handshake of the client's session of TLS came from.
+    TlsSession,
 }
 
 /// `None`: no limit.
@@ -474,6 +476,7 @@ fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> 
         Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress(bits(source.hashed_bits))),
         Ok(v1::HashInput::SourceAddressAndPort) => Some(HashInput::SourceAddressAndPort),
         Ok(v1::HashInput::Uri) => Some(HashInput::Uri),
+        Ok(v1::HashInput::TlsSession) => Some(HashInput::TlsSession),
         Ok(v1::HashInput::Header) if weir_wire::head::is_token(source.hash_header.as_bytes()) => {
             Some(HashInput::Header(source.hash_header.clone()))
         }

@@ -98,7 +98,8 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
 
 fn tickets(source: &v1::TicketKeys) -> Result<TicketSettings, Error> {
     let keys: Result<Vec<_>, _> = source.keys.iter().map(|key| TicketKey::read(key)).collect();
-    Ok(TicketSettings { keys: keys?, lifetime_s: source.lifetime_s, until_unix_s: source.until_unix_s })
+    let v1::TicketKeys { lifetime_s, until_unix_s, keep_origin, .. } = *source;
+    Ok(TicketSettings { keys: keys?, lifetime_s, until_unix_s, keep_origin })
 }
 
 fn version(number: i32) -> Option<Version> {

@@ -15,6 +15,7 @@ mod client_auth;
 mod error;
 mod fault;
 mod offer;
+mod origin;
 mod provider;
 mod server;
 mod session;

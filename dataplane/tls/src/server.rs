@@ -20,6 +20,8 @@ pub struct ServerConfig {
     pub(crate) send_close_notify: bool,
     /// `None`: clients are not asked for certificates.
     pub(crate) clients: Option<Arc<ClientAuth>>,
+    /// Tickets say where their session began.
+    pub keeps_origin: bool,
 }
 
 impl ServerConfig {
@@ -72,7 +74,9 @@ impl ServerConfig {
             None => rustls.send_tls13_tickets = 0,
         }
         let clients = clients.cloned().map(Arc::new);
-        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, clients }, warnings))
+        let keeps_origin = settings.tickets.as_ref().is_some_and(|tickets| tickets.keep_origin);
+        let send_close_notify = settings.send_close_notify;
+        Ok((Self { rustls: Arc::new(rustls), send_close_notify, clients, keeps_origin }, warnings))
     }
 
     /// The same configuration with other ALPN protocols.

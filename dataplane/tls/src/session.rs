@@ -3,13 +3,13 @@
 //! rustls decrypts in the caller's buffer. A session only stores an incomplete record, and frees it when the record is
 //! complete. So an idle session has keys and no buffer.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, server::UnbufferedServerConnection};
 
 use crate::{
     CertificateFault, ClientAuth, ClientCertificate, ClientConfig, Error, Fault, Group, ServerConfig, ServerName,
-    Version,
+    Version, origin,
     shown::{self, Shown},
     sni, suites,
     unbuffered::{Sent, Unbuffered},
@@ -39,6 +39,7 @@ pub struct TlsSession {
     alert: Option<u8>,
     /// `None`: the peer is not asked for a certificate.
     asked: Option<Box<Asked>>,
+    origin: Option<NonZeroU32>,
 }
 
 /// A client that is asked for a certificate.
@@ -125,7 +126,20 @@ impl TlsSession {
             send_close_notify,
             alert: None,
             asked: None,
+            origin: None,
         }
+    }
+
+    /// Says where the session begins, unless it goes on from an earlier one. For a server that
+    /// [keeps that](ServerConfig::keeps_origin), before anything is received.
+    pub fn set_origin(&mut self, origin: NonZeroU32) {
+        self.origin = Some(origin);
+    }
+
+    /// Where the session began, once the handshake is complete: as [said](Self::set_origin) for the first connection that it
+    /// goes on from. `None`: nobody said so.
+    pub fn origin(&self) -> Option<NonZeroU32> {
+        self.origin
     }
 
     /// Takes all of `input`, and overwrites it. Plaintext is handed over in order, in pieces of at most a record. Bytes
@@ -263,6 +277,9 @@ impl TlsSession {
         if let (Phase::Handshake { .. }, Some(asked)) = (self.phase, &self.asked) {
             shown::resume(asked.shown);
         }
+        if let (Phase::Handshake { .. }, Some(origin)) = (self.phase, self.origin) {
+            origin::resume(origin);
+        }
         let outcome = match &mut self.end {
             End::Server(connection) => connection.pump(input, plaintext, to_peer),
             End::Client(connection) => connection.pump(input, plaintext, to_peer),
@@ -272,6 +289,9 @@ impl TlsSession {
             self.key = sni::take_chosen().or(self.key);
             if let Some(asked) = &mut self.asked {
                 asked.shown = shown::suspend();
+            }
+            if self.origin.is_some() {
+                self.origin = origin::suspend();
             }
         }
         let pumped = outcome.map_err(|error| {

@@ -8,7 +8,7 @@
 //! A session of a client with a certificate ends with the certificate. Its ticket is bound to what the client was judged
 //! by: authorities, lists of revoked certificates, and whether a certificate is required.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, num::NonZeroU32, sync::Arc};
 
 use aws_lc_rs::{
     cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, PaddedBlockEncryptingKey, UnboundCipherKey},
@@ -19,7 +19,7 @@ use aws_lc_rs::{
 use rustls::{pki_types::UnixTime, server::ProducesTickets};
 
 use crate::{
-    Error,
+    Error, origin,
     shown::{self, Shown},
 };
 
@@ -30,8 +30,11 @@ const IV_BYTES: usize = 16;
 const TAG_BYTES: usize = 32;
 /// When a ticket was made, and when it ends.
 const TIME_BYTES: usize = 8;
+const ORIGIN_BYTES: usize = 4;
 /// Of a ticket that is made or looked at. Without the certificates of a client they have less than 300.
 const TICKET_BYTES_MAX: usize = 4096;
+/// In the context of tickets that say where their session began.
+const ORIGIN: &[u8] = b"origin";
 /// RFC 8446 §4.6.1: seven days.
 const LIFETIME_S_MAX: u32 = 604_800;
 
@@ -60,6 +63,8 @@ pub struct TicketSettings {
     pub lifetime_s: u32,
     /// No ticket is made from then on.
     pub until_unix_s: u64,
+    /// Tickets say where their session began ([`TlsSession::origin`](crate::TlsSession::origin)).
+    pub keep_origin: bool,
 }
 
 /// Makes and reads tickets. A worker has one for each service.
@@ -70,6 +75,7 @@ pub(crate) struct Ticketer {
     until_unix_s: u64,
     /// What tickets are bound to, if clients are asked for certificates.
     bound: Option<Bound>,
+    keeps_origin: bool,
 }
 
 /// What the tickets of clients are bound to that are asked for certificates.
@@ -86,21 +92,27 @@ impl Ticketer {
         let keys: Result<Vec<_>, Unspecified> = settings.keys.iter().map(Key::new).collect();
         let keys = keys.map_err(|_| Error::Refused("a session ticket key cannot be used".to_owned()))?;
         let lifetime_s = settings.lifetime_s.min(LIFETIME_S_MAX);
-        let ticketer = Self { keys, lifetime_s, until_unix_s: settings.until_unix_s, bound };
+        let keeps_origin = settings.keep_origin;
+        let ticketer = Self { keys, lifetime_s, until_unix_s: settings.until_unix_s, bound, keeps_origin };
         Ok((!ticketer.keys.is_empty()).then(|| Arc::new(ticketer)))
     }
 
     fn seal(&self, session: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
         let key = self.keys.first().filter(|_| now_unix_s < self.until_unix_s)?;
         let made = now_unix_s.to_be_bytes();
-        let sealed = match &self.bound {
-            None => key.seal([&made, session].concat(), &[]),
-            Some(bound) => {
-                let until = shown::resumable_until(bound.required)?.to_be_bytes();
-                key.seal([&made, &until, session].concat(), &bound.context)
-            }
+        let until = match &self.bound {
+            None => &[][..],
+            Some(bound) => &shown::resumable_until(bound.required)?.to_be_bytes(),
         };
+        let origin = if self.keeps_origin { &origin::known().to_be_bytes()[..] } else { &[] };
+        let sealed = key.seal([&made, until, origin, session].concat(), &self.context());
         sealed.filter(|ticket| ticket.len() <= TICKET_BYTES_MAX)
+    }
+
+    /// What is signed with tickets: those of other settings are of no use.
+    fn context(&self) -> [&[u8]; 2] {
+        let of_client = self.bound.as_ref().map_or(&[][..], |bound| &bound.context);
+        [of_client, if self.keeps_origin { ORIGIN } else { &[] }]
     }
 
     fn open(&self, ticket: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
@@ -108,22 +120,28 @@ impl Ticketer {
             return None;
         }
         let (name, rest) = ticket.split_first_chunk::<NAME_BYTES>()?;
-        let context = self.bound.as_ref().map_or(&[][..], |bound| &bound.context);
-        let mut opened = self.keys.iter().find(|key| key.name == *name)?.open(rest, context)?;
+        let mut opened = self.keys.iter().find(|key| key.name == *name)?.open(rest, &self.context())?;
         // The clock of the engine that made it may be ahead of ours.
         let made = time(&opened)?;
         let mut fresh = now_unix_s.saturating_sub(made) < self.lifetime_s.into();
-        let mut times = TIME_BYTES;
+        let mut before = TIME_BYTES;
         if self.bound.is_some() {
             let until_unix_s = time(&opened[TIME_BYTES..])?;
             fresh &= now_unix_s < until_unix_s;
-            times += TIME_BYTES;
+            before += TIME_BYTES;
             if fresh {
                 // The next ticket of this session ends with its certificate, too.
                 shown::note(Shown::Ticket { until_unix_s });
             }
         }
-        fresh.then(|| opened.split_off(times))
+        if self.keeps_origin {
+            let origin = opened[before..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes))?;
+            before += ORIGIN_BYTES;
+            if fresh {
+                origin::note(NonZeroU32::new(origin));
+            }
+        }
+        fresh.then(|| opened.split_off(before))
     }
 }
 
@@ -169,7 +187,7 @@ impl Key {
     }
 
     /// Name, initialisation vector, sealed state, tag.
-    fn seal(&self, mut state: Vec<u8>, bound_to: &[u8]) -> Option<Vec<u8>> {
+    fn seal(&self, mut state: Vec<u8>, bound_to: &[&[u8]; 2]) -> Option<Vec<u8>> {
         let context = self.sealing.encrypt(&mut state).ok()?;
         let iv: &[u8] = (&context).try_into().ok()?;
         let tag = hmac::sign(&self.signing, &self.signed(iv, &state, bound_to)?);
@@ -177,7 +195,7 @@ impl Key {
     }
 
     /// Of what follows the name.
-    fn open(&self, sealed: &[u8], bound_to: &[u8]) -> Option<Vec<u8>> {
+    fn open(&self, sealed: &[u8], bound_to: &[&[u8]; 2]) -> Option<Vec<u8>> {
         let (iv, sealed) = sealed.split_first_chunk::<IV_BYTES>()?;
         let (state, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
         hmac::verify(&self.signing, &self.signed(iv, state, bound_to)?, tag).ok()?;
@@ -189,9 +207,9 @@ impl Key {
     }
 
     /// RFC 5077 §4: the name, the vector, the length of the state, the state. Behind it what the ticket is bound to.
-    fn signed(&self, iv: &[u8], state: &[u8], bound_to: &[u8]) -> Option<Vec<u8>> {
+    fn signed(&self, iv: &[u8], state: &[u8], bound_to: &[&[u8]; 2]) -> Option<Vec<u8>> {
         let length = u16::try_from(state.len()).ok()?.to_be_bytes();
-        Some([&self.name, iv, &length, state, bound_to].concat())
+        Some([&self.name, iv, &length, state, bound_to[0], bound_to[1]].concat())
     }
 }
 
@@ -213,7 +231,7 @@ mod tests {
 
     fn ticketer(seeds: &[u8]) -> Arc<Ticketer> {
         let keys = seeds.iter().map(|seed| key(*seed)).collect();
-        let settings = TicketSettings { keys, lifetime_s: 3600, until_unix_s: NOW + 7200 };
+        let settings = TicketSettings { keys, lifetime_s: 3600, until_unix_s: NOW + 7200, keep_origin: false };
         Ticketer::new(&settings, None).unwrap().unwrap()
     }
 
@@ -261,7 +279,8 @@ mod tests {
     #[test]
     fn tickets_of_a_resumed_session_end_with_its_certificate_too() {
         for required in [false, true] {
-            let settings = TicketSettings { keys: vec![key(1)], lifetime_s: 3600, until_unix_s: NOW + 7200 };
+            let settings =
+                TicketSettings { keys: vec![key(1)], lifetime_s: 3600, until_unix_s: NOW + 7200, keep_origin: false };
             let bound = Bound { context: [7; 32], required };
             let ticketer = Ticketer::new(&settings, Some(bound)).unwrap().unwrap();
             shown::note(Shown::Good { until_unix_s: NOW + 100 });
@@ -278,9 +297,29 @@ mod tests {
     }
 
     #[test]
+    fn session_keeps_its_origin_from_ticket_to_ticket_and_tickets_of_other_settings_are_of_no_use() {
+        let settings =
+            TicketSettings { keys: vec![key(1)], lifetime_s: 3600, until_unix_s: NOW + 7200, keep_origin: true };
+        let (ticketer, without) = (Ticketer::new(&settings, None).unwrap().unwrap(), ticketer(&[1]));
+        origin::resume(NonZeroU32::MIN);
+        let mut ticket = ticketer.seal(b"session", NOW).unwrap();
+        for time in 1..3 {
+            origin::resume(NonZeroU32::MAX);
+            assert_eq!(ticketer.open(&ticket, NOW + time).unwrap(), b"session");
+            ticket = ticketer.seal(b"session", NOW + time).unwrap();
+            assert_eq!(origin::suspend(), Some(NonZeroU32::MIN));
+        }
+        assert_eq!(without.open(&ticket, NOW), None);
+        assert_eq!(ticketer.open(&without.seal(b"session", NOW).unwrap(), NOW), None);
+        origin::resume(NonZeroU32::MAX);
+        assert_eq!(ticketer.open(&ticket, NOW + 3700), None);
+        assert_eq!(origin::suspend(), Some(NonZeroU32::MAX), "what is too old says nothing");
+    }
+
+    #[test]
     fn key_has_its_length_and_shows_itself_to_nobody() {
         assert_eq!(TicketKey::read(&[7; 79]), Err(Error::TicketKeyLength(79)));
-        let settings = TicketSettings { keys: vec![key(77)], lifetime_s: 1, until_unix_s: 1 };
+        let settings = TicketSettings { keys: vec![key(77)], lifetime_s: 1, until_unix_s: 1, keep_origin: false };
         let ticketer = Ticketer::new(&settings, None).unwrap();
         assert!(!format!("{settings:?} {ticketer:?}").contains("77"));
         assert!(Ticketer::new(&TicketSettings { keys: Vec::new(), ..settings }, None).unwrap().is_none());

@@ -122,7 +122,7 @@ impl Client {
         let listener = core.snapshot.listener(self.listener());
         let config = listener.and_then(|listener| listener.tls_of(&self.service));
         let config = config.ok_or(Error::ClientTls(HandshakeFault::Unserved))?;
-        self.connection.channel = Channel::accept_named(config, name).map_err(handshake::failed)?;
+        self.connection.channel = Channel::accept_named(config, self.peer, name).map_err(handshake::failed)?;
         while let Some(piece) = held.pop() {
             if self.take(io, core, piece)? {
                 self.connection.line.ended = true;

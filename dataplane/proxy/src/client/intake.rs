@@ -314,7 +314,7 @@ impl Received<'_> {
             exchange.form = Form::Content;
         }
         if let Some(pool) = pool {
-            exchange.key = balance_key(pool, Some(head), client.peer);
+            exchange.key = balance_key(pool, Some(head), client.peer, || client.session_origin());
             if let Some(persistence) = &pool.persistence {
                 let binding = persistence.named_by(&head.fields, io.unix_s());
                 (exchange.named, exchange.bond) = (binding.server(), Bond::of(binding).into());

@@ -20,7 +20,7 @@ mod shown;
 pub(crate) mod span;
 pub(crate) mod token;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, num::NonZeroU32, sync::Arc};
 
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
@@ -113,7 +113,7 @@ impl Client {
         };
         let awaits_hello = hello::chooses(found);
         let channel = match found.tls() {
-            Some(config) if !awaits_hello && !is_introduced => Channel::accept(config).map_err(|_| None)?,
+            Some(config) if !awaits_hello && !is_introduced => Channel::accept(config, peer).map_err(|_| None)?,
             _ => Channel::Plain,
         };
         let is_plain = !found.tls;
@@ -161,8 +161,9 @@ impl Client {
         now: Time,
     ) -> Self {
         let (service, call) = opened;
-        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id, call)));
-        let mut connection = Connection::new(conn, stream, now);
+        let mut stream = Stream::new(self.connection.conn(), id, call);
+        stream.origin = self.session_origin();
+        let mut connection = Connection::new(conn, Channel::Stream(Box::new(stream)), now);
         connection.line.asks_round_trip = std::mem::take(&mut self.connection.line.asks_round_trip);
         Self {
             connection,
@@ -180,6 +181,11 @@ impl Client {
             received: 0,
             stalled_at: u32::MAX,
         }
+    }
+
+    /// Where its session of TLS began, if the configuration keeps that.
+    pub fn session_origin(&self) -> Option<NonZeroU32> {
+        self.connection.channel.origin()
     }
 
     #[inline]
@@ -252,7 +258,7 @@ impl Client {
         }
         self.stage = match listener.and_then(|listener| listener.tls()).filter(|_| self.facts.is_tls()) {
             Some(config) => {
-                self.connection.channel = Channel::accept(config).map_err(handshake::failed)?;
+                self.connection.channel = Channel::accept(config, self.peer).map_err(handshake::failed)?;
                 // What follows the header is received once more, by TLS.
                 self.received -= self.connection.inbox.first().len() as u64;
                 Stage::Handshake

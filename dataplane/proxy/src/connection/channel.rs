@@ -1,6 +1,6 @@
 //! How a connection carries bytes: plain or in TLS.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, num::NonZeroU32, sync::Arc};
 
 use weir_snapshot::HostName;
 use weir_tls::{ClientCertificate, ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
@@ -14,6 +14,7 @@ use crate::{
         stream::{Piece, Stream},
     },
     io::{Conn, Io},
+    origin::origin_of,
 };
 
 pub(crate) enum Channel {
@@ -26,13 +27,17 @@ pub(crate) enum Channel {
 
 impl Channel {
     /// Waits for a client's ClientHello.
-    pub fn accept(config: &ServerConfig) -> Result<Self, Error> {
-        Ok(Self::Tls(Box::new(Secure::new(TlsSession::server(config)?))))
+    pub fn accept(config: &ServerConfig, peer: SocketAddr) -> Result<Self, Error> {
+        Self::accept_named(config, peer, None)
     }
 
     /// The same, for a client whose server name has chosen the configuration.
-    pub fn accept_named(config: &ServerConfig, name: Option<HostName>) -> Result<Self, Error> {
-        let mut secure = Secure::new(TlsSession::server(config)?);
+    pub fn accept_named(config: &ServerConfig, peer: SocketAddr, name: Option<HostName>) -> Result<Self, Error> {
+        let mut session = TlsSession::server(config)?;
+        if config.keeps_origin {
+            session.set_origin(origin_of(peer));
+        }
+        let mut secure = Secure::new(session);
         secure.name = name.map(|name| name.as_str().into());
         Ok(Self::Tls(Box::new(secure)))
     }
@@ -59,6 +64,16 @@ impl Channel {
         match self {
             Channel::Tls(secure) => secure.client_certificate(),
             Channel::Plain | Channel::Stream(_) => None,
+        }
+    }
+
+    /// Where the session of TLS of a client began, if the configuration keeps that.
+    #[inline]
+    pub fn origin(&self) -> Option<NonZeroU32> {
+        match self {
+            Channel::Plain => None,
+            Channel::Tls(secure) => secure.origin(),
+            Channel::Stream(stream) => stream.origin,
         }
     }
 

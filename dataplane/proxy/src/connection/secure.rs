@@ -3,7 +3,7 @@
 //!
 //! Between batches it holds no buffer of its own.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use weir_tls::{ClientCertificate, Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
@@ -71,6 +71,11 @@ impl Secure {
 
     pub fn handshaken(&self) -> Option<Handshaken> {
         self.session.handshaken()
+    }
+
+    /// Where its session began, if the configuration keeps that.
+    pub fn origin(&self) -> Option<NonZeroU32> {
+        self.session.origin()
     }
 
     pub fn numbers(&self) -> Option<Numbers> {

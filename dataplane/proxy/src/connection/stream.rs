@@ -3,6 +3,8 @@
 //!
 //! The session of the connection that carries it moves its input here and its output on. The driver knows nothing of it.
 
+use std::num::NonZeroU32;
+
 use weir_wire::http2::Code;
 
 use crate::{
@@ -34,6 +36,8 @@ pub(crate) struct Stream {
     pub call: Option<Call>,
     /// At the last look its output waited for that of other streams, and not for its own window.
     pub waits_for_turn: bool,
+    /// Where the session of TLS of the client's connection began, if the configuration keeps that.
+    pub origin: Option<NonZeroU32>,
 }
 
 pub(crate) enum Piece {
@@ -52,7 +56,7 @@ pub(crate) enum Piece {
 impl Stream {
     pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
         let (is_tunnel, waits_for_turn) = (false, false);
-        Self { carrier, id, fresh: Vec::new(), credit: 0, code: None, is_tunnel, call, waits_for_turn }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: None, is_tunnel, call, waits_for_turn, origin: None }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.

@@ -217,8 +217,8 @@ impl Proxy {
     ) -> Result<Place, Cause> {
         let aim = service.aim(peer, listener.port());
         let Some(pool) = aim.pool else { return self.choose_among(now, aim, peer, exclude) };
-        let place = self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude);
-        if place.is_none() && self.core.pools.denies(now, pool, balance_key(pool, None, peer), exclude) {
+        let place = self.core.pools.pick(now, pool, balance_key(pool, None, peer, || None), exclude);
+        if place.is_none() && self.core.pools.denies(now, pool, balance_key(pool, None, peer, || None), exclude) {
             return Err(Cause::NoServer);
         }
         place.map_or_else(|| self.choose_among(now, aim, peer, exclude), Ok)
@@ -229,10 +229,10 @@ impl Proxy {
     fn choose_among(&mut self, now: Time, aim: Aim<'_>, peer: SocketAddr, exclude: &[u32]) -> Result<Place, Cause> {
         let mut left = Vec::new();
         while let Some(pool) = self.core.pool_after(now, aim, peer, &left) {
-            if let Some(place) = self.core.pools.pick(now, &pool, balance_key(&pool, None, peer), exclude) {
+            if let Some(place) = self.core.pools.pick(now, &pool, balance_key(&pool, None, peer, || None), exclude) {
                 return Ok(place);
             }
-            if self.core.pools.denies(now, &pool, balance_key(&pool, None, peer), exclude) {
+            if self.core.pools.denies(now, &pool, balance_key(&pool, None, peer, || None), exclude) {
                 break;
             }
             left.push(pool.id);

@@ -19,14 +19,14 @@ impl Proxy {
     #[inline(never)]
     pub(crate) fn find_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
         let ClientSide { exchange, client, core } = self.client_side(id)?;
-        let peer = client.peer;
+        let (peer, origin) = (client.peer, client.session_origin());
         let next = core.next_pool(io.now(), exchange, peer);
         if next.as_ref().is_none_or(|(_, is_backup)| *is_backup) && self.waits_in_left_pool(io, id)? {
             return Ok(());
         }
         let Some((pool, is_backup)) = next else { return self.find_suspect(io, id, otherwise) };
         let exchange = self.exchanges.live(id)?;
-        exchange.key = balance_key(&pool, None, peer);
+        exchange.key = balance_key(&pool, None, peer, || origin);
         exchange.turn_to(pool, is_backup);
         self.find_server(io, id, otherwise)
     }
@@ -58,11 +58,12 @@ impl Proxy {
     ) -> Option<(Arc<Pool>, Place)> {
         let client = self.clients.find(conn)?;
         let (service, peer, port) = (client.service.clone(), client.peer, client.facts.listener().port());
+        let origin = client.session_origin();
         let aim = service.aim(peer, port);
         let mut left = Vec::new();
         loop {
             let pool = self.core.pool_after(io.now(), aim, peer, &left)?;
-            let key = balance_key(&pool, None, peer);
+            let key = balance_key(&pool, None, peer, || origin);
             if let Some(place) = self.place_within_rate(io, &pool, key, avoided.to_vec()) {
                 return Some((pool, place));
             }

@@ -123,7 +123,7 @@ impl Proxy {
         for other in queues {
             if self.room(io.now(), id, &other)? == Room::Full {
                 let ClientSide { exchange, client, .. } = self.client_side(id)?;
-                exchange.key = balance_key(&other, None, client.peer);
+                exchange.key = balance_key(&other, None, client.peer, || client.session_origin());
                 exchange.turn_to(other, false);
                 return self.queue(io, id);
             }

@@ -288,8 +288,8 @@ fn passing(mut plan: api::Plan) -> api::Plan {
 }
 
 /// A client of TLS.
-struct Visitor {
-    conn: Conn,
+pub struct Visitor {
+    pub conn: Conn,
     session: TlsSession,
     /// What it sends first.
     hello: Vec<u8>,
@@ -299,20 +299,28 @@ struct Visitor {
 
 impl Visitor {
     fn new(stage: &mut Stage, name: &str) -> Self {
+        let conn = stage.client();
+        Self::with(conn, &Self::config(false), name)
+    }
+
+    pub fn config(session_resumption: bool) -> ClientConfig {
         let settings = ClientSettings {
             versions: vec![Version::Tls13],
             cipher_suites: Vec::new(),
             groups: vec![Group::X25519],
-            session_resumption: false,
+            session_resumption,
         };
-        let config = ClientConfig::unverified(&settings, &Provider::new()).expect("a configuration");
+        ClientConfig::unverified(&settings, &Provider::new()).expect("a configuration")
+    }
+
+    pub fn with(conn: Conn, config: &ClientConfig, name: &str) -> Self {
         let (name, mut hello) = (ServerName::parse(name).expect("a name"), Vec::new());
-        let session = TlsSession::client(&config, &name, &mut hello).expect("a session");
-        Self { conn: stage.client(), session, hello, heard: Vec::new(), failed: false }
+        let session = TlsSession::client(config, &name, &mut hello).expect("a session");
+        Self { conn, session, hello, heard: Vec::new(), failed: false }
     }
 
     /// Sends its hello in pieces of this size, and completes the handshake.
-    fn greets(&mut self, stage: &mut Stage, size: usize) {
+    pub fn greets(&mut self, stage: &mut Stage, size: usize) {
         for piece in std::mem::take(&mut self.hello).chunks(size) {
             stage.says(self.conn, piece);
         }
@@ -334,7 +342,7 @@ impl Visitor {
         }
     }
 
-    fn says(&mut self, stage: &mut Stage, text: &str) {
+    pub fn says(&mut self, stage: &mut Stage, text: &str) {
         let mut sealed = vec![0; text.len() + 100];
         let sent = self.session.send(text.as_bytes(), &mut sealed).expect("an open session");
         stage.says(self.conn, &sealed[..sent.written]);

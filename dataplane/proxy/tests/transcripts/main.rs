@@ -40,6 +40,7 @@ mod shortages;
 mod suspects;
 mod tape;
 mod times;
+mod tls_sessions;
 mod tokens;
 mod traces;
 mod tunnels;

@@ -57,7 +57,7 @@ struct Server {
 
 fn tickets() -> TicketSettings {
     let keys = vec![TicketKey::read(&[7; TicketKey::BYTES]).expect("a key")];
-    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX, keep_origin: false }
 }
 
 impl Server {

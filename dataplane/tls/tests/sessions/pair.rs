@@ -65,7 +65,7 @@ pub fn server_settings(cipher_suites: &[&str]) -> TlsSettings {
 /// Keys of these seeds, the first of which makes tickets.
 pub fn tickets(seeds: &[u8]) -> TicketSettings {
     let keys = seeds.iter().map(|seed| TicketKey::read(&[*seed; TicketKey::BYTES]).unwrap()).collect();
-    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
+    TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX, keep_origin: false }
 }
 
 pub fn client_settings(cipher_suites: &[&str]) -> ClientSettings {

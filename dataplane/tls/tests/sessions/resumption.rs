@@ -1,5 +1,7 @@
 //! Session resumption: on, off, over workers and engines, over changes of the configuration and of the keys.
 
+use std::num::NonZeroU32;
+
 use weir_tls::{ClientConfig, ClientSettings, Handshaken, Provider, ServerConfig, TicketSettings, TlsSettings};
 
 use crate::pair::*;
@@ -94,5 +96,30 @@ fn engine_whose_keys_have_ended_serves_on_with_full_handshakes_and_resumes_what_
         assert!(!resumes(&client, &ended));
         assert!(!resumes(&client, &with_keys(&[1])));
         assert!(resumes(&client, &ended));
+    }
+}
+
+#[test]
+fn resumed_session_says_on_each_engine_where_the_first_one_began() {
+    let keeping = || build(Some(TicketSettings { keep_origin: true, ..tickets(&[1]) }));
+    let engines = [keeping(), keeping()];
+    for suite in [TLS13, ECDSA] {
+        let client = resuming_client(suite);
+        for at in 1..6 {
+            let mut pair = Pair::new(&client, &engines[at as usize % 2], "a.test");
+            pair.server.session.set_origin(NonZeroU32::new(at).unwrap());
+            let rest = pair.client.to_peer.split_off(50);
+            pair.deliver(usize::MAX).unwrap();
+            let mut other = Pair::new(&resuming_client(suite), &engines[0], "a.test");
+            other.server.session.set_origin(NonZeroU32::MAX);
+            other.deliver(usize::MAX).unwrap();
+            pair.client.to_peer = rest;
+            pair.deliver(usize::MAX).unwrap();
+            pair.server.send(b"response");
+            pair.deliver(usize::MAX).unwrap();
+            assert_eq!(pair.server.session.handshaken().unwrap().resumed, at > 1);
+            assert_eq!(pair.server.session.origin(), NonZeroU32::new(1));
+            assert_eq!(other.server.session.origin(), Some(NonZeroU32::MAX));
+        }
     }
 }

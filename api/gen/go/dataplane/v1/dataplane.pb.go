@@ -699,58 +699,6 @@ func (Algorithm) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
-type HashInput int32
-
-const (
-	HashInput_HASH_INPUT_SOURCE_ADDRESS          HashInput = 0
-	HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT HashInput = 1
-	HashInput_HASH_INPUT_URI                     HashInput = 2
-	HashInput_HASH_INPUT_HEADER                  HashInput = 3
-)
-
-// Enum value maps for HashInput.
-var (
-	HashInput_name = map[int32]string{
-		0: "HASH_INPUT_SOURCE_ADDRESS",
-		1: "HASH_INPUT_SOURCE_ADDRESS_AND_PORT",
-		2: "HASH_INPUT_URI",
-		3: "HASH_INPUT_HEADER",
-	}
-	HashInput_value = map[string]int32{
-		"HASH_INPUT_SOURCE_ADDRESS":          0,
-		"HASH_INPUT_SOURCE_ADDRESS_AND_PORT": 1,
-		"HASH_INPUT_URI":                     2,
-		"HASH_INPUT_HEADER":                  3,
-	}
-)
-
-func (x HashInput) Enum() *HashInput {
-	p := new(HashInput)
-	*p = x
-	return p
-}
-
-func (x HashInput) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
-}
-
-func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
-}
-
-func (x HashInput) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use HashInput.Descriptor instead.
-func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
-}
-
 // What a client gets when no server can take its request.
 type FailAction int32
 
@@ -785,11 +733,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -798,7 +746,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 type ToDataplane struct {
@@ -4178,6 +4126,7 @@ type TicketKeys struct {
 	Keys          [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	LifetimeS     uint32   `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`      // of a ticket
 	UntilUnixS    uint64   `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // no ticket is issued after this time: by then the controller would have sent other keys
+	KeepOrigin    bool     `protobuf:"varint,690,opt,name=keep_origin,json=keepOrigin,proto3" json:"keep_origin,omitempty"` // they say which address the first handshake came from, for HASH_INPUT_TLS_SESSION
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4231,6 +4180,13 @@ func (x *TicketKeys) GetUntilUnixS() uint64 {
 		return x.UntilUnixS
 	}
 	return 0
+}
+
+func (x *TicketKeys) GetKeepOrigin() bool {
+	if x != nil {
+		return x.KeepOrigin
+	}
+	return false
 }
 
 type Certificate struct {
@@ -6783,14 +6739,16 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x12session_resumption\x18\x06 \x01(\bR\x11sessionResumption\x12*\n" +
 	"\x11send_close_notify\x18\a \x01(\bR\x0fsendCloseNotify\x12>\n" +
 	"\vticket_keys\x18\b \x01(\v2\x1d.weir.dataplane.v1.TicketKeysR\n" +
-	"ticketKeys\"a\n" +
+	"ticketKeys\"\x83\x01\n" +
 	"\n" +
 	"TicketKeys\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x1d\n" +
 	"\n" +
 	"lifetime_s\x18\x02 \x01(\rR\tlifetimeS\x12 \n" +
 	"\funtil_unix_s\x18\x03 \x01(\x04R\n" +
-	"untilUnixS\"\xb7\x01\n" +
+	"untilUnixS\x12 \n" +
+	"\vkeep_origin\x18\xb2\x05 \x01(\bR\n" +
+	"keepOrigin\"\xb7\x01\n" +
 	"\vCertificate\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -7080,12 +7038,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10ALGORITHM_RANDOM\x10\x03\x12\x1e\n" +
 	"\x1aALGORITHM_FASTEST_RESPONSE\x10\x04\x12\x18\n" +
 	"\x14ALGORITHM_LEAST_LOAD\x10\x05\x12\x1c\n" +
-	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06*}\n" +
-	"\tHashInput\x12\x1d\n" +
-	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
-	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
-	"\x0eHASH_INPUT_URI\x10\x02\x12\x15\n" +
-	"\x11HASH_INPUT_HEADER\x10\x03*f\n" +
+	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06*f\n" +
 	"\n" +
 	"FailAction\x12 \n" +
 	"\x1cFAIL_ACTION_CLOSE_CONNECTION\x10\x00\x12\x1e\n" +
@@ -7104,7 +7057,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
 var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
@@ -7120,67 +7073,67 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
 	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
 	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 28: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
-	(*MemberStanding)(nil),         // 31: weir.dataplane.v1.MemberStanding
-	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
-	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
-	(*OcspAnswer)(nil),             // 51: weir.dataplane.v1.OcspAnswer
-	(*PkiProfile)(nil),             // 52: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
-	(*ServerTls)(nil),              // 56: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 57: weir.dataplane.v1.Server
-	(*Records)(nil),                // 58: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 59: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 60: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 61: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 62: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 63: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 64: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 65: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 66: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 67: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 68: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 69: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 70: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 71: weir.dataplane.v1.WorkerCounters
-	(*KeyShares)(nil),              // 72: weir.dataplane.v1.KeyShares
-	(*KeyDemands)(nil),             // 73: weir.dataplane.v1.KeyDemands
+	(FailAction)(0),                // 13: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 14: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 15: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 16: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 17: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 18: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 19: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 20: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 21: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 22: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 23: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 24: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 25: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 26: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 27: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 28: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 29: weir.dataplane.v1.Explanation
+	(*MemberStanding)(nil),         // 30: weir.dataplane.v1.MemberStanding
+	(*Plan)(nil),                   // 31: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 32: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 33: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 34: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 35: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 36: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 37: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 38: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 39: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 40: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 41: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 42: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 43: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 44: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 45: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 46: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 47: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 48: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 49: weir.dataplane.v1.Certificate
+	(*OcspAnswer)(nil),             // 50: weir.dataplane.v1.OcspAnswer
+	(*PkiProfile)(nil),             // 51: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 52: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 53: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 54: weir.dataplane.v1.StatusRange
+	(*ServerTls)(nil),              // 55: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 56: weir.dataplane.v1.Server
+	(*Records)(nil),                // 57: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 58: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 59: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 60: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 61: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 62: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 63: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 64: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 65: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 66: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 67: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 68: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 69: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 70: weir.dataplane.v1.WorkerCounters
+	(*KeyShares)(nil),              // 71: weir.dataplane.v1.KeyShares
+	(*KeyDemands)(nil),             // 72: weir.dataplane.v1.KeyDemands
+	(HashInput)(0),                 // 73: weir.dataplane.v1.HashInput
 	(*Standing)(nil),               // 74: weir.dataplane.v1.Standing
 	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
 	(BoundBy)(0),                   // 76: weir.dataplane.v1.BoundBy
@@ -7209,45 +7162,45 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*CacheCounters)(nil),          // 99: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	32,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	24,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	27,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	26,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	33,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	62,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	16,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	28,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	72,  // 9: weir.dataplane.v1.ToDataplane.key_shares:type_name -> weir.dataplane.v1.KeyShares
-	18,  // 10: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	19,  // 11: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	21,  // 12: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	22,  // 13: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	63,  // 14: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	58,  // 15: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	30,  // 16: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	73,  // 17: weir.dataplane.v1.FromDataplane.key_demands:type_name -> weir.dataplane.v1.KeyDemands
-	20,  // 18: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	18,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	31,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	23,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	26,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	25,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	32,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	61,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	15,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	27,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	71,  // 9: weir.dataplane.v1.ToDataplane.key_shares:type_name -> weir.dataplane.v1.KeyShares
+	17,  // 10: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	18,  // 11: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	20,  // 12: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	21,  // 13: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	62,  // 14: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	57,  // 15: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	29,  // 16: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	72,  // 17: weir.dataplane.v1.FromDataplane.key_demands:type_name -> weir.dataplane.v1.KeyDemands
+	19,  // 18: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 19: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	23,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	23,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	25,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	29,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	22,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	22,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	24,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	28,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
 	2,   // 24: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
 	12,  // 25: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	73,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 27: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
 	74,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
 	75,  // 29: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 30: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	31,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	30,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
 	76,  // 32: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
 	77,  // 33: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
 	78,  // 34: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	35,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	53,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	50,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	52,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	34,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	52,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	49,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	51,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	4,   // 39: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	79,  // 40: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
 	80,  // 41: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
@@ -7256,79 +7209,79 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	83,  // 44: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
 	84,  // 45: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
 	85,  // 46: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	32,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	34,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	42,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	43,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	45,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	46,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	47,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	48,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	31,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	33,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	41,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	42,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	44,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	45,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	46,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	47,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
 	6,   // 55: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
 	5,   // 56: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40,  // 57: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	36,  // 58: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	39,  // 57: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	35,  // 58: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
 	86,  // 59: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
 	87,  // 60: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
 	88,  // 61: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
 	88,  // 62: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
 	89,  // 63: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	38,  // 64: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39,  // 65: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39,  // 66: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	55,  // 67: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37,  // 68: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	37,  // 64: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	38,  // 65: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	38,  // 66: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	54,  // 67: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	36,  // 68: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
 	90,  // 69: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
 	90,  // 70: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41,  // 71: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	40,  // 71: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
 	90,  // 72: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
 	0,   // 73: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
 	9,   // 74: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
 	8,   // 75: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44,  // 76: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	43,  // 76: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
 	91,  // 77: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
 	92,  // 78: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
 	7,   // 79: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
 	10,  // 80: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
 	11,  // 81: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49,  // 82: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	51,  // 83: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	48,  // 82: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	50,  // 83: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
 	93,  // 84: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
 	12,  // 85: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13,  // 86: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	57,  // 87: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14,  // 88: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	56,  // 89: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	73,  // 86: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	56,  // 87: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	13,  // 88: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	55,  // 89: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
 	94,  // 90: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
 	95,  // 91: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	54,  // 92: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	55,  // 93: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	53,  // 92: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54,  // 93: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
 	96,  // 94: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
 	97,  // 95: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
 	88,  // 96: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	55,  // 97: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48,  // 98: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	59,  // 99: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	60,  // 100: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	61,  // 101: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	64,  // 102: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	70,  // 103: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	54,  // 97: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	47,  // 98: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	58,  // 99: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	59,  // 100: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	60,  // 101: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63,  // 102: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	69,  // 103: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
 	98,  // 104: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	71,  // 105: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	69,  // 106: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 107: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	68,  // 108: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	65,  // 109: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	70,  // 105: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	68,  // 106: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	66,  // 107: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	67,  // 108: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	64,  // 109: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
 	99,  // 110: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	66,  // 111: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	69,  // 112: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	68,  // 113: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	68,  // 114: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	68,  // 115: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 116: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	68,  // 117: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 118: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	68,  // 119: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	65,  // 111: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	68,  // 112: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 113: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	67,  // 114: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	67,  // 115: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	67,  // 116: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	67,  // 117: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 118: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	67,  // 119: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
 	120, // [120:120] is the sub-list for method output_type
 	120, // [120:120] is the sub-list for method input_type
 	120, // [120:120] is the sub-list for extension type_name
@@ -7376,7 +7329,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      15,
+			NumEnums:      14,
 			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -24,6 +24,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What a consistent hash is of.
+type HashInput int32
+
+const (
+	HashInput_HASH_INPUT_SOURCE_ADDRESS          HashInput = 0
+	HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT HashInput = 1
+	HashInput_HASH_INPUT_URI                     HashInput = 2
+	HashInput_HASH_INPUT_HEADER                  HashInput = 3
+	// The address that the first handshake of the client's session of TLS came from; without TLS, its address.
+	HashInput_HASH_INPUT_TLS_SESSION HashInput = 4
+)
+
+// Enum value maps for HashInput.
+var (
+	HashInput_name = map[int32]string{
+		0: "HASH_INPUT_SOURCE_ADDRESS",
+		1: "HASH_INPUT_SOURCE_ADDRESS_AND_PORT",
+		2: "HASH_INPUT_URI",
+		3: "HASH_INPUT_HEADER",
+		4: "HASH_INPUT_TLS_SESSION",
+	}
+	HashInput_value = map[string]int32{
+		"HASH_INPUT_SOURCE_ADDRESS":          0,
+		"HASH_INPUT_SOURCE_ADDRESS_AND_PORT": 1,
+		"HASH_INPUT_URI":                     2,
+		"HASH_INPUT_HEADER":                  3,
+		"HASH_INPUT_TLS_SESSION":             4,
+	}
+)
+
+func (x HashInput) Enum() *HashInput {
+	p := new(HashInput)
+	*p = x
+	return p
+}
+
+func (x HashInput) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HashInput) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_groups_proto_enumTypes[0].Descriptor()
+}
+
+func (HashInput) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_groups_proto_enumTypes[0]
+}
+
+func (x HashInput) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HashInput.Descriptor instead.
+func (HashInput) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{0}
+}
+
 type Eligibility int32
 
 const (
@@ -69,11 +126,11 @@ func (x Eligibility) String() string {
 }
 
 func (Eligibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_groups_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_groups_proto_enumTypes[1].Descriptor()
 }
 
 func (Eligibility) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_groups_proto_enumTypes[0]
+	return &file_dataplane_v1_groups_proto_enumTypes[1]
 }
 
 func (x Eligibility) Number() protoreflect.EnumNumber {
@@ -82,7 +139,7 @@ func (x Eligibility) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Eligibility.Descriptor instead.
 func (Eligibility) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{1}
 }
 
 // What becomes of a request for a server that its client is bound to, if health monitors say that it is down.
@@ -119,11 +176,11 @@ func (x WhenServerDown) String() string {
 }
 
 func (WhenServerDown) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_groups_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_groups_proto_enumTypes[2].Descriptor()
 }
 
 func (WhenServerDown) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_groups_proto_enumTypes[1]
+	return &file_dataplane_v1_groups_proto_enumTypes[2]
 }
 
 func (x WhenServerDown) Number() protoreflect.EnumNumber {
@@ -132,7 +189,7 @@ func (x WhenServerDown) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WhenServerDown.Descriptor instead.
 func (WhenServerDown) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{2}
 }
 
 // What binds clients to servers.
@@ -172,11 +229,11 @@ func (x BoundBy) String() string {
 }
 
 func (BoundBy) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_groups_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_groups_proto_enumTypes[3].Descriptor()
 }
 
 func (BoundBy) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_groups_proto_enumTypes[2]
+	return &file_dataplane_v1_groups_proto_enumTypes[3]
 }
 
 func (x BoundBy) Number() protoreflect.EnumNumber {
@@ -185,7 +242,7 @@ func (x BoundBy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BoundBy.Descriptor instead.
 func (BoundBy) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{3}
 }
 
 // Whether a request goes to the server that its client is bound to.
@@ -231,11 +288,11 @@ func (x Bond) String() string {
 }
 
 func (Bond) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_groups_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_groups_proto_enumTypes[4].Descriptor()
 }
 
 func (Bond) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_groups_proto_enumTypes[3]
+	return &file_dataplane_v1_groups_proto_enumTypes[4]
 }
 
 func (x Bond) Number() protoreflect.EnumNumber {
@@ -244,7 +301,7 @@ func (x Bond) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bond.Descriptor instead.
 func (Bond) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{4}
 }
 
 // Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
@@ -1013,7 +1070,13 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
 	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\x12\x1b\n" +
 	"\ttimeout_s\x18\x05 \x01(\rR\btimeoutS\x12\x1b\n" +
-	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\xbc\x01\n" +
+	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\x99\x01\n" +
+	"\tHashInput\x12\x1d\n" +
+	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
+	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
+	"\x0eHASH_INPUT_URI\x10\x02\x12\x15\n" +
+	"\x11HASH_INPUT_HEADER\x10\x03\x12\x1a\n" +
+	"\x16HASH_INPUT_TLS_SESSION\x10\x04*\xbc\x01\n" +
 	"\vEligibility\x12\x1b\n" +
 	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
@@ -1051,36 +1114,37 @@ func file_dataplane_v1_groups_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_groups_proto_rawDescData
 }
 
-var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_dataplane_v1_groups_proto_goTypes = []any{
-	(Eligibility)(0),          // 0: weir.dataplane.v1.Eligibility
-	(WhenServerDown)(0),       // 1: weir.dataplane.v1.WhenServerDown
-	(BoundBy)(0),              // 2: weir.dataplane.v1.BoundBy
-	(Bond)(0),                 // 3: weir.dataplane.v1.Bond
-	(*PoolGroup)(nil),         // 4: weir.dataplane.v1.PoolGroup
-	(*GroupMember)(nil),       // 5: weir.dataplane.v1.GroupMember
-	(*FailAnswer)(nil),        // 6: weir.dataplane.v1.FailAnswer
-	(*ErrorPageProfile)(nil),  // 7: weir.dataplane.v1.ErrorPageProfile
-	(*ErrorPage)(nil),         // 8: weir.dataplane.v1.ErrorPage
-	(*Standing)(nil),          // 9: weir.dataplane.v1.Standing
-	(*PoolCounters)(nil),      // 10: weir.dataplane.v1.PoolCounters
-	(*Http2ToServers)(nil),    // 11: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil), // 12: weir.dataplane.v1.CookiePersistence
-	(*Close)(nil),             // 13: weir.dataplane.v1.Close
-	(*LocalResponse)(nil),     // 14: weir.dataplane.v1.LocalResponse
-	(*HttpRedirect)(nil),      // 15: weir.dataplane.v1.HttpRedirect
-	(*NumberMatch)(nil),       // 16: weir.dataplane.v1.NumberMatch
+	(HashInput)(0),            // 0: weir.dataplane.v1.HashInput
+	(Eligibility)(0),          // 1: weir.dataplane.v1.Eligibility
+	(WhenServerDown)(0),       // 2: weir.dataplane.v1.WhenServerDown
+	(BoundBy)(0),              // 3: weir.dataplane.v1.BoundBy
+	(Bond)(0),                 // 4: weir.dataplane.v1.Bond
+	(*PoolGroup)(nil),         // 5: weir.dataplane.v1.PoolGroup
+	(*GroupMember)(nil),       // 6: weir.dataplane.v1.GroupMember
+	(*FailAnswer)(nil),        // 7: weir.dataplane.v1.FailAnswer
+	(*ErrorPageProfile)(nil),  // 8: weir.dataplane.v1.ErrorPageProfile
+	(*ErrorPage)(nil),         // 9: weir.dataplane.v1.ErrorPage
+	(*Standing)(nil),          // 10: weir.dataplane.v1.Standing
+	(*PoolCounters)(nil),      // 11: weir.dataplane.v1.PoolCounters
+	(*Http2ToServers)(nil),    // 12: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil), // 13: weir.dataplane.v1.CookiePersistence
+	(*Close)(nil),             // 14: weir.dataplane.v1.Close
+	(*LocalResponse)(nil),     // 15: weir.dataplane.v1.LocalResponse
+	(*HttpRedirect)(nil),      // 16: weir.dataplane.v1.HttpRedirect
+	(*NumberMatch)(nil),       // 17: weir.dataplane.v1.NumberMatch
 }
 var file_dataplane_v1_groups_proto_depIdxs = []int32{
-	5,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
-	6,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	13, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
-	14, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
-	15, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	8,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
-	16, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
-	0,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	6,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
+	7,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	14, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
+	15, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
+	16, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	9,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
+	17, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
+	1,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
@@ -1106,7 +1170,7 @@ func file_dataplane_v1_groups_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_groups_proto_rawDesc), len(file_dataplane_v1_groups_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
