@@ -532,27 +532,3 @@ func TestQuestionsThatNobodyTakesAreBounded(t *testing.T) {
 		t.Error("one more finds a place")
 	}
 }
-
-func TestRefusesAPlanThatIsTooLongForAFrameAndGoesOnWithTheOneBefore(t *testing.T) {
-	r := newRig(t)
-	port := freePort(t)
-	far := r.serve(planAt(1, port))
-	long := &enginev1.Resource{Uuid: "set", Body: &enginev1.Resource_ScriptSet{ScriptSet: &dataplanev1.ScriptSet{
-		Uuid: "set", Scripts: []*dataplanev1.Script{{Source: strings.Repeat("-", frameBytesMax)}}}}}
-	r.supervisor.Apply(planOf(2, long, serviceAt(port)))
-	r.expect("refused 2: the change to this Plan is too long for the data plane")
-	r.supervisor.Apply(planAt(3, port))
-	r.expectFrames(far, "change 1 to 3: 0 services, 0 pools, 0 gone")
-}
-
-func TestRefusesAFirstPlanThatIsTooLongForAFrame(t *testing.T) {
-	r := newRig(t)
-	long := &enginev1.Resource{Uuid: "set", Body: &enginev1.Resource_ScriptSet{ScriptSet: &dataplanev1.ScriptSet{
-		Uuid: "set", Scripts: []*dataplanev1.Script{{Source: strings.Repeat("-", frameBytesMax)}}}}}
-	r.supervisor.Apply(planOf(2, long))
-	r.run()
-	far := r.accept(0)
-	r.expect("running at 0", "refused 2: this Plan is too long for the data plane")
-	r.supervisor.Apply(planAt(3, freePort(t)))
-	r.expectFrames(far, "1 states", "2 sockets", "plan 3")
-}

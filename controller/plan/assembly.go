@@ -314,7 +314,7 @@ func (s *share) engines() uint32 {
 	}
 	serving := uint32(0)
 	for _, seat := range s.assignment.Seats {
-		if seat.State != place.Standby {
+		if duty := seat.Duty(); duty == place.Serve || duty == place.Drain {
 			serving++
 		}
 	}

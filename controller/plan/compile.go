@@ -198,7 +198,9 @@ func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
 		return nil
 	}
 	assignment := c.assignments.Of(vs.SeatsOf())
-	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })
+	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool {
+		return seat.Engine == engineUUID && seat.Duty() != place.NoDuty
+	})
 	if at < 0 {
 		return nil
 	}

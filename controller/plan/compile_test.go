@@ -297,3 +297,22 @@ func readGolden(t *testing.T, name string) string {
 	objects, _, _ := strings.Cut(string(text), "\n== plan ==\n")
 	return objects
 }
+
+func TestEngineThatHasStoppedForAnotherOneHasNothingOfTheVirtualService(t *testing.T) {
+	m, _ := model.Build(7, objectsIn(t, `
+pool {"name": "p"}
+virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],`+
+		` "pool_ref": "/api/pool?name=p"}
+`))
+	for state, want := range map[place.SeatState]bool{place.Draining: true, place.Standby: true, place.Stopped: false} {
+		assignments := place.Assignments(nil).With([]place.Assignment{{VirtualService: m.VirtualServices[0].UUID,
+			Seats: []place.Seat{{Engine: engineUUID, State: state}}}})
+		compiled, _ := compilerOf(m, nil, assignments).Compile(engineUUID, nil)
+		has := slices.ContainsFunc(compiled.GetResources(), func(resource *enginev1.Resource) bool {
+			return resource.GetVirtualService() != nil
+		})
+		if has != want {
+			t.Errorf("%s: it has the virtual service: %t", state, has)
+		}
+	}
+}

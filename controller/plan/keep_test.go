@@ -257,7 +257,8 @@ func (r *revisions) assign() {
 	}
 	for _, engine := range simEngines {
 		if r.IntN(3) > 0 {
-			state := []place.SeatState{place.Serving, place.Serving, place.Draining, place.Standby}[r.IntN(4)]
+			state := []place.SeatState{place.Serving, place.Serving, place.Draining, place.Standby,
+				place.Stopped}[r.IntN(5)]
 			assignment.Seats = append(assignment.Seats, place.Seat{
 				Engine: engine, State: state, NextHop: netip.AddrFrom4([4]byte{10, 1, 0, byte(r.IntN(2))}),
 			})

@@ -48,7 +48,7 @@ virtualservice {"name": "v", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 		}
 		assignment := place.Assignment{VirtualService: m.VirtualServices[0].UUID, Seats: []place.Seat{
 			seat(engineUUID, place.Serving), seat("se-other", place.Starting), seat("se-leaving", place.Draining),
-			seat("se-standby", place.Standby)}}
+			seat("se-standby", place.Standby), seat("se-stopped", place.Stopped)}}
 		compiled, findings := compilerOf(m, nil, place.Assignments(nil).With([]place.Assignment{assignment})).
 			Compile(engineUUID, nil)
 		got := "no virtual service"
