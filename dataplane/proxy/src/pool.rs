@@ -216,10 +216,10 @@ impl Pools {
         let Some(row) = self.row(pool) else { return (refused, false) };
         let (mut beyond, mut has_other) = (Vec::new(), false);
         for position in row.beside(&refused) {
-            let has_idle = may_be_idle && !row.idle[position].is_empty();
-            match has_idle || row.connect_wait(position, now).is_none() {
-                true => has_other |= row.balancer.has_room(position),
-                false => beyond.push(row.pool.servers[position].id),
+            let wait = if may_be_idle { Row::connection_wait } else { Row::connect_wait };
+            match wait(row, position, now) {
+                None => has_other |= row.balancer.has_room(position),
+                Some(_) => beyond.push(row.pool.servers[position].id),
             }
         }
         refused.extend(beyond);
@@ -236,7 +236,7 @@ impl Pools {
         }
         let mut wait = u64::MAX;
         for position in row.beside(tried).filter(|position| row.balancer.has_room(*position)) {
-            match row.connect_wait(position, now).filter(|_| row.idle[position].is_empty()) {
+            match row.connection_wait(position, now) {
                 None => return Room::Some,
                 Some(nanos) => wait = wait.min(nanos),
             }
@@ -333,11 +333,8 @@ impl Pools {
         if !row.carriers.is_empty() {
             return row.has_stream_beside(&tried, now);
         }
-        let has_connection =
-            |position: usize| !row.idle[position].is_empty() || row.connect_wait(position, now).is_none();
-        row.balancer.has_other_than(&tried)
-            && (row.pool.connect_rate.is_none()
-                || row.beside(&tried).any(|position| row.balancer.is_sound(position) && has_connection(position)))
+        let has_connection = |position: usize| row.connection_wait(position, now).is_none();
+        row.beside(&tried).any(|position| row.balancer.is_sound(position) && has_connection(position))
     }
 
     /// A new connection to this server was established.
@@ -651,6 +648,11 @@ impl Row {
     fn beside<'s>(&'s self, servers: &'s [u32]) -> impl Iterator<Item = usize> + 's {
         let all = self.pool.servers.iter().enumerate();
         all.filter(|(_, server)| !servers.contains(&server.id)).map(|(position, _)| position)
+    }
+
+    /// The nanoseconds until a request may get a connection to a server: an idle one, or a new one within the rate.
+    fn connection_wait(&self, position: usize, now: Time) -> Option<u64> {
+        self.connect_wait(position, now).filter(|_| self.idle[position].is_empty())
     }
 
     /// The nanoseconds until a server may get another connection by the rate of the pool; `None`: it may now.
