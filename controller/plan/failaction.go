@@ -94,6 +94,8 @@ func unlike(pool, other *model.Pool) string {
 		return "enable_http2 is set in one of them only"
 	case pool.EnableHTTP2 && (pool.SSLProfile == nil) != (other.SSLProfile == nil):
 		return "one of them has an SSL profile, and HTTP/2 says so in each request"
+	case ownCookie(pool) != ownCookie(other):
+		return "only one of them has persistence by this cookie of servers, whose value is not the same for both"
 	case asksName(pool) != asksName(other):
 		return "only one of them sends servers the host of a request as the server name of TLS: give both a server_name"
 	}

@@ -20,6 +20,8 @@ const (
 	cookiePrefix    = "weir-"
 	// defaultIPTimeoutMin is Avi's default for a table that engines do not need.
 	defaultIPTimeoutMin = 5
+	// defaultAppTimeoutMin is the same for cookies of servers.
+	defaultAppTimeoutMin = 20
 )
 
 // keptByAddress tells whether an address decides which server of a pool a client returns to: its own, or the one that
@@ -62,13 +64,17 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		warnUnheeded(subject, unheededOfPersistence, profile, report)
 		persistByCookie(from, into)
 		bind(from, into)
+	case ownCookie(from) != "":
+		warnUnheeded(subject, unheededOfPersistence, profile, report)
+		persistByOwnCookie(from, into)
+		bind(from, into)
 	case profile.Type == "PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER" && profile.Header != nil:
 		persistByHeader(from, into, report)
 		bind(from, into)
 	default:
 		report.warn(subject, "persistence_type",
 			"engines cannot keep clients by %s yet: has no effect; they can by "+
-				"cookie, by header field, by the client's address and by sessions of TLS",
+				"cookie, by cookies of servers, by header field, by the client's address and by sessions of TLS",
 			profile.Type)
 	}
 }
@@ -114,6 +120,27 @@ func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	}
 }
 
+// ownCookie returns the name of the cookie of servers that leads clients back; empty: none does.
+func ownCookie(pool *model.Pool) string {
+	profile := pool.Persistence
+	if profile == nil || profile.Type != "PERSISTENCE_TYPE_APP_COOKIE" || profile.AppCookie == nil {
+		return ""
+	}
+	return profile.AppCookie.Name
+}
+
+// persistByOwnCookie names servers before the values of a cookie that they set.
+func persistByOwnCookie(from *model.Pool, into *dataplanev1.Pool) {
+	key := []byte(from.Persistence.AppCookie.EncryptionKey)
+	if len(key) == 0 {
+		key = []byte(from.UUID)
+	}
+	into.Persistence = &dataplanev1.CookiePersistence{CookieName: ownCookie(from), Prefixes: true}
+	for _, server := range into.GetServers() {
+		server.Token = nameInCookie(key, server.GetId())
+	}
+}
+
 // persistByHeader names servers by what operators gave them for a header field.
 func persistByHeader(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	into.PersistenceHeader = from.Persistence.Header.Name
@@ -149,7 +176,7 @@ const keepsPersistent = "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT"
 // bindsClients tells whether clients are bound to servers of a pool.
 func bindsClients(pool *model.Pool) bool {
 	profile := pool.Persistence
-	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" ||
+	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" || ownCookie(pool) != "" ||
 		profile.Type == "PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER")
 }
 
@@ -170,6 +197,9 @@ var unheededOfPersistence = declare("applicationpersistenceprofile", "",
 		{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
 		}, "clients keep their server however long they are away: has no effect"},
+		{"app_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.AppCookie != nil && p.AppCookie.TimeoutMin != defaultAppTimeoutMin
+		}, "clients keep their server as long as they send its cookie: has no effect"},
 	})
 
 // current is the place of the key that encryption_key names; -1: there is none.

@@ -1063,6 +1063,9 @@ pub struct CookiePersistence {
     /// of AES-256; the first seals, all open
     #[prost(bytes = "vec", repeated, tag = "6")]
     pub seal_keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// servers set the cookie themselves: it gets their token, and ~, before its value. Alone with cookie_name
+    #[prost(bool, tag = "692")]
+    pub prefixes: bool,
 }
 /// What a consistent hash is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -15,6 +15,7 @@ type ApplicationPersistenceProfile struct {
 	HTTPCookie           *HTTPCookiePersistence `json:"http_cookie_persistence_profile"`
 	ClientIP             *ClientIPPersistence   `json:"ip_persistence_profile"`
 	Header               *HeaderPersistence     `json:"hdr_persistence_profile"`
+	AppCookie            *AppCookiePersistence  `json:"app_cookie_persistence_profile"`
 }
 
 func init() {
@@ -78,6 +79,13 @@ type HeaderPersistence struct {
 	Name string `json:"prst_hdr_name"`
 }
 
+// AppCookiePersistence names a cookie that servers set.
+type AppCookiePersistence struct {
+	Name          string `json:"prst_hdr_name" required:"true"`
+	TimeoutMin    uint32 `json:"timeout" min:"1" max:"720" default:"20"` // after the last connection
+	EncryptionKey string `json:"encryption_key" secret:"true"`           // from which the names of servers are made
+}
+
 func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 	cookie := p.HTTPCookie
 	switch {
@@ -90,6 +98,16 @@ func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 		return &schema.FieldError{
 			Field:   "hdr_persistence_profile.prst_hdr_name",
 			Problem: "is required by PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER",
+		}
+	case p.Type == "PERSISTENCE_TYPE_APP_COOKIE" && p.AppCookie == nil:
+		return &schema.FieldError{
+			Field:   "app_cookie_persistence_profile",
+			Problem: "is required by PERSISTENCE_TYPE_APP_COOKIE",
+		}
+	case p.AppCookie != nil && (p.AppCookie.Name == "" || !isCookieName(p.AppCookie.Name)):
+		return &schema.FieldError{
+			Field:   "app_cookie_persistence_profile.prst_hdr_name",
+			Problem: "is empty, or has more than letters, digits, - and _, or more than 128 of them",
 		}
 	case p.Header != nil && p.Header.Name != "" && !isCookieName(p.Header.Name):
 		return &schema.FieldError{

@@ -2,7 +2,7 @@
 
 use weir_wire::head::{Field, HeadSink};
 
-use crate::{ClientFacts, host::Hosts};
+use crate::{ClientFacts, Prefix, host::Hosts};
 
 /// Which attributes each cookie shall have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,14 +17,13 @@ impl CookieFlags {
         Self { secure: self.secure && client.tls, ..self }
     }
 
-    pub fn write(self, field: Field<'_>, hosts: Option<Hosts<'_>>, out: &mut impl HeadSink) {
+    pub fn write(self, field: Field<'_>, prefix: Option<&Prefix>, hosts: Option<Hosts<'_>>, out: &mut impl HeadSink) {
         let lacks = |attribute| !has_attribute(field.value, attribute);
         let secure: &[u8] = if self.secure && lacks(b"secure") { b"; Secure" } else { b"" };
         let http_only: &[u8] = if self.http_only && lacks(b"httponly") { b"; HttpOnly" } else { b"" };
-        match hosts {
-            None => out.field(field.name_text, [field.value, secure, http_only]),
-            Some(hosts) => hosts.write_cookie(field, [secure, http_only], out),
-        }
+        let [before, prefix, behind] = prefix.map_or([b"", b"", field.value], |prefix| prefix.put_into(field.value));
+        let [until_domain, domain, rest] = hosts.map_or([b"", b"", behind], |hosts| hosts.in_cookie(behind));
+        out.field(field.name_text, [before, prefix, until_domain, domain, rest, secure, http_only]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The host that servers are asked for instead of that of the client. What responses say of it is said of the client's.
 
-use weir_wire::head::{Field, HeadSink, without_port};
+use weir_wire::head::without_port;
 
 use crate::settings::{Error, HttpSettings};
 
@@ -72,15 +72,9 @@ impl<'a> Hosts<'a> {
         None
     }
 
-    /// Writes a Set-Cookie with what is added to it.
-    pub fn write_cookie(self, field: Field<'_>, added: [&[u8]; 2], out: &mut impl HeadSink) {
-        let [secure, http_only] = added;
-        match self.domain(field.value) {
-            None => out.field(field.name_text, [field.value, secure, http_only]),
-            Some(domain) => {
-                let (before, behind) = (&field.value[..domain.start], &field.value[domain.end..]);
-                out.field(field.name_text, [before, self.name(), behind, secure, http_only]);
-            }
-        }
+    /// A Set-Cookie in parts, of which the second is the client's host, if the cookie is for that of servers.
+    pub fn in_cookie(self, cookie: &'a [u8]) -> [&'a [u8]; 3] {
+        self.domain(cookie)
+            .map_or([b"", b"", cookie], |domain| [&cookie[..domain.start], self.name(), &cookie[domain.end..]])
     }
 }

@@ -3,9 +3,13 @@
 //! keep and exchange nothing.
 
 use foldhash::{HashMap, HashMapExt};
-use weir_wire::head::{Fields, Name, is_token};
+use weir_wire::head::{Fields, is_token};
 
-use crate::{ClientFacts, seal::Seal};
+use crate::{
+    ClientFacts,
+    prefix::{self, Prefix},
+    seal::Seal,
+};
 
 /// What a pool asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +37,13 @@ pub struct Named<'t> {
 /// What names servers.
 #[derive(Debug)]
 enum By {
-    Cookie { always: bool },
+    Cookie {
+        always: bool,
+    },
+    /// A cookie that servers set, which gets a prefix.
+    OwnCookie {
+        prefixes: HashMap<u32, Prefix>,
+    },
     Field,
 }
 
@@ -125,6 +135,17 @@ impl Persistence {
         Some(Self { by, name: name.as_bytes().to_vec(), servers, lines, seal, dated })
     }
 
+    /// By the cookie of this name that servers set. `None`: the name is none of a cookie, or a token has another form.
+    pub fn by_own_cookie<'t>(name: &str, named: impl Iterator<Item = Named<'t>>) -> Option<Self> {
+        let (mut servers, mut prefixes) = (HashMap::new(), HashMap::new());
+        for Named { server, token, .. } in named {
+            servers.insert(token.as_bytes().to_vec(), server);
+            prefixes.insert(server, Prefix::new(name, token)?);
+        }
+        let (by, name) = (By::OwnCookie { prefixes }, name.as_bytes().to_vec());
+        is_token(&name).then(|| Self { by, name, servers, lines: HashMap::new(), seal: None, dated: None })
+    }
+
     /// By a header field, from values by server; empty: no value names it. The first server with a value has it. `None`:
     /// the name is none of a field.
     pub fn by_field<'v>(name: &str, values: impl Iterator<Item = (u32, &'v str)>) -> Option<Self> {
@@ -138,7 +159,30 @@ impl Persistence {
 
     /// Whether it is a cookie, and not a header field.
     pub fn is_by_cookie(&self) -> bool {
-        matches!(self.by, By::Cookie { .. })
+        !matches!(self.by, By::Field)
+    }
+
+    /// The name of the cookie that servers set, if it is one.
+    #[inline]
+    pub fn own_cookie(&self) -> Option<&[u8]> {
+        matches!(self.by, By::OwnCookie { .. }).then_some(&self.name)
+    }
+
+    /// What the server's own cookie gets before its value.
+    #[inline]
+    pub fn prefix(&self, server: u32) -> Option<&Prefix> {
+        match &self.by {
+            By::OwnCookie { prefixes } => prefixes.get(&server),
+            By::Cookie { .. } | By::Field => None,
+        }
+    }
+
+    /// What the server's own cookies of a request have for values without their prefixes. `None`: none has a prefix.
+    #[cold]
+    pub fn own_values(&self, fields: &Fields<'_>) -> Option<Vec<Vec<u8>>> {
+        let values = || prefix::values(fields, &self.name);
+        let own = |value: &[u8]| prefix::taken_from(value).map_or(value.to_vec(), |(_, own)| own);
+        values().any(|value| prefix::taken_from(value).is_some()).then(|| values().map(own).collect())
     }
 
     /// The server that a request asks for, at a time in seconds since 1970. If it has several cookies of the name, the first
@@ -148,12 +192,9 @@ impl Persistence {
             let named = fields.find(&self.name).and_then(|value| self.servers.get(value.trim_ascii()));
             return named.map_or(Binding::None, |server| Binding::To(*server));
         }
-        let cookies = fields.iter().filter(|field| field.name == Name::Other && is_cookie(field.name_text));
-        let pairs = cookies.flat_map(|field| field.value.split(|&byte| byte == b';'));
         let mut expired = Binding::None;
-        for pair in pairs {
-            let value = pair.trim_ascii().strip_prefix(self.name.as_slice()).and_then(|rest| rest.strip_prefix(b"="));
-            match value.map_or(Binding::None, |value| self.read(value, unix_s)) {
+        for value in prefix::values(fields, &self.name) {
+            match self.read(value, unix_s) {
                 Binding::None => {}
                 Binding::Expired => expired = Binding::Expired,
                 named => return named,
@@ -163,6 +204,10 @@ impl Persistence {
     }
 
     fn read(&self, value: &[u8], unix_s: u64) -> Binding {
+        if let By::OwnCookie { .. } = self.by {
+            let named = prefix::taken_from(value).and_then(|(token, _)| self.servers.get(token));
+            return named.map_or(Binding::None, |server| Binding::To(*server));
+        }
         if let Some((server, made)) = self.seal.as_ref().and_then(|seal| seal.open(value)) {
             // One from the future is as old: the clock of the engine that made it may have been wrong.
             let is_good = self.dated.as_ref().is_none_or(|dated| unix_s.abs_diff(made) < dated.timeout_s);
@@ -212,8 +257,4 @@ impl Persistence {
         }
         room
     }
-}
-
-fn is_cookie(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"cookie")
 }

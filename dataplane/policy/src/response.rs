@@ -5,7 +5,7 @@ use weir_wire::{
     websocket,
 };
 
-use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, host::Hosts, location::Rewrite};
+use crate::{ClientFacts, HttpProfile, Prefix, cookie::CookieFlags, host::Hosts, location::Rewrite};
 
 /// Status line and Strict-Transport-Security at their longest.
 const ADDED_BYTES_MAX: usize = 128;
@@ -21,6 +21,22 @@ pub struct Reply<'a> {
     pub date: &'a [u8],
 }
 
+/// What few responses depend on besides.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Besides<'a> {
+    /// The host that the client has asked for, where [servers](HttpProfile::host_to_servers) are asked for another one.
+    pub asked_host: &'a [u8],
+    /// What a cookie of the server gets before its value.
+    pub prefix: Option<&'a Prefix>,
+}
+
+impl Besides<'_> {
+    /// Bytes that it adds to a response, at most.
+    pub fn bytes_max(self, head: &ResponseHead<'_>) -> usize {
+        self.prefix.map_or(0, |_| Prefix::BYTES * head.fields.len())
+    }
+}
+
 impl HttpProfile {
     /// Writes the response for the client. A 1xx head is passed on as it is.
     #[inline]
@@ -31,28 +47,28 @@ impl HttpProfile {
         reply: Reply<'_>,
         out: &mut impl HeadSink,
     ) {
-        self.write_response_for(head, client, b"", reply, out);
+        self.write_response_with(head, client, reply, Besides::default(), out);
     }
 
-    /// The same for a client that has asked for a host, where [servers](Self::host_to_servers) are asked for another one.
+    /// The same with what few responses depend on.
     #[inline]
-    pub fn write_response_for(
+    pub fn write_response_with(
         &self,
         head: &ResponseHead<'_>,
         client: &ClientFacts,
-        asked: &[u8],
         reply: Reply<'_>,
+        besides: Besides<'_>,
         out: &mut impl HeadSink,
     ) {
         out.status(head.status, head.reason);
         if head.status < 200 {
             return out.kept(&head.fields, LENGTH);
         }
-        let rewritten = self.rewritten.of(client);
+        let rewritten = self.rewritten_for(client, besides);
         // Without content it may not say how long that is (RFC 9110 §8.6).
         let dropped = if head.status == 204 { rewritten | LENGTH } else { rewritten };
         out.kept(&head.fields, dropped);
-        self.write_added(head, (client, asked), reply, rewritten, out);
+        self.write_added(head, client, (reply, besides), rewritten, out);
     }
 
     /// Writes the answer of a server that switches to WebSocket. A client that asked on a stream gets a 200, and no
@@ -61,7 +77,7 @@ impl HttpProfile {
         &self,
         head: &ResponseHead<'_>,
         client: &ClientFacts,
-        reply: Reply<'_>,
+        (reply, besides): (Reply<'_>, Besides<'_>),
         on_stream: bool,
         out: &mut impl HeadSink,
     ) {
@@ -69,30 +85,37 @@ impl HttpProfile {
             true => out.status(200, b"OK"),
             false => out.status(head.status, head.reason),
         }
-        let rewritten = self.rewritten.of(client);
+        let rewritten = self.rewritten_for(client, besides);
         let dropped = rewritten | LENGTH;
         let answers_key = |field: Field<'_>| field.name_text.eq_ignore_ascii_case(websocket::ACCEPT);
         out.kept_if(&head.fields, |field| !(dropped.has(field.name) || on_stream && answers_key(field)));
-        self.write_added(head, (client, b""), reply, rewritten, out);
+        self.write_added(head, client, (reply, besides), rewritten, out);
     }
 
     #[inline(always)]
     fn write_added(
         &self,
         head: &ResponseHead<'_>,
-        (client, asked): (&ClientFacts, &[u8]),
-        reply: Reply<'_>,
+        client: &ClientFacts,
+        (reply, besides): (Reply<'_>, Besides<'_>),
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            self.write_rewritten(head, (client, asked), rewritten, out);
+            self.write_rewritten(head, client, besides, rewritten, out);
         }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
         if !head.fields.has(Name::Date) {
             out.line(reply.date);
         }
+    }
+
+    /// The fields that do not pass as they came.
+    #[inline(always)]
+    fn rewritten_for(&self, client: &ClientFacts, besides: Besides<'_>) -> NameSet {
+        let rewritten = self.rewritten.of(client);
+        if besides.prefix.is_some() { rewritten | NameSet::of(&[Name::SetCookie]) } else { rewritten }
     }
 
     /// The host that servers are asked for; `None`: that of the client.
@@ -119,16 +142,17 @@ impl HttpProfile {
     fn write_rewritten(
         &self,
         head: &ResponseHead<'_>,
-        (client, asked): (&ClientFacts, &[u8]),
+        client: &ClientFacts,
+        besides: Besides<'_>,
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
         let flags: CookieFlags = self.cookies.for_client(client);
-        let hosts = Hosts::of(&self.host_to_servers, asked);
+        let hosts = Hosts::of(&self.host_to_servers, besides.asked_host);
         let https_port = self.rewrites_location(client).then(|| self.https_port_suffix.bytes());
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {
-                Name::SetCookie => flags.write(field, hosts, out),
+                Name::SetCookie => flags.write(field, besides.prefix, hosts, out),
                 Name::Location => Rewrite { https_port, hosts, tls: client.tls }.write(field, out),
                 _ => {}
             }

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weir_policy::{ClientFacts, HttpProfile, HttpSettings, LastHop, Reply, Underscores, XffUpdate};
+use weir_policy::{Besides, ClientFacts, HttpProfile, HttpSettings, LastHop, Reply, Underscores, XffUpdate};
 use weir_wire::{
     head::{FieldTable, Limits, Method, Version},
     http1::{HeadWriter, Hop, Outgoing, OutgoingBody, Parsed, request, response},
@@ -134,10 +134,10 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
     let head = response.head;
     let outgoing = Outgoing::of(&response, given.client_version, given.keep_alive);
     let reply = Reply { cookie: b"", date: given.date.as_bytes() };
+    let besides = Besides { asked_host: given.host.as_bytes(), prefix: None };
     let bytes_max = profile.response_bytes_max(&head, reply);
-    let passed = written(bytes_max, outgoing.hop, |out| {
-        profile.write_response_for(&head, &client, given.host.as_bytes(), reply, out)
-    });
+    let passed =
+        written(bytes_max, outgoing.hop, |out| profile.write_response_with(&head, &client, reply, besides, out));
     let then = match (outgoing.body, outgoing.keep_alive) {
         (OutgoingBody::AsReceived, true) => "goes on",
         (OutgoingBody::AsReceived, false) => "closes",

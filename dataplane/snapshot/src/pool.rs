@@ -133,7 +133,15 @@ impl Pool {
     pub fn takes_requests_of(&self, other: &Self) -> bool {
         let asks_name = |pool: &Self| pool.tls.as_ref().is_some_and(ServerTls::asks_name);
         let names_scheme = |pool: &Self| pool.http2.is_some().then(|| pool.tls.is_some());
-        names_scheme(self) == names_scheme(other) && asks_name(self) == asks_name(other)
+        names_scheme(self) == names_scheme(other)
+            && asks_name(self) == asks_name(other)
+            && self.own_cookie() == other.own_cookie()
+    }
+
+    /// The cookie that servers set and engines prefix.
+    #[inline]
+    pub fn own_cookie(&self) -> Option<&[u8]> {
+        self.persistence.as_ref()?.own_cookie()
     }
 }
 
@@ -424,7 +432,10 @@ fn persistence(
         token: &source.token,
         others: &source.other_tokens,
     });
-    let compiled = Persistence::compile(&settings, named);
+    let compiled = match wanted.prefixes {
+        true => Persistence::by_own_cookie(&settings.cookie_name, named),
+        false => Persistence::compile(&settings, named),
+    };
     if compiled.is_none() {
         let message = format!("cannot set a cookie {:?}; choose a name of letters and digits", settings.cookie_name);
         findings.error(pool, "application_persistence_profile_ref", message);

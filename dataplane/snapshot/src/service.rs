@@ -70,8 +70,8 @@ pub struct VirtualService {
     pub scripts: Option<Box<ServiceScripts>>,
     /// `None`: the content of its responses passes as it is.
     pub content: Option<Box<Content>>,
-    /// It has policies, scripts, a group, rules for pools or content: not all its requests go to the same pool unchanged, or
-    /// something is done to responses.
+    /// It has policies, scripts, a group, rules for pools, content, or a pool that changes cookies of servers: not all its
+    /// requests go to the same pool unchanged, or something is done to responses.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -293,12 +293,13 @@ impl ServiceReader<'_> {
             udp: udp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
-            pool,
-            is_steered: policies.is_some()
+            is_steered: pool.as_ref().is_some_and(|pool| pool.own_cookie().is_some())
+                || policies.is_some()
                 || scripts.is_some()
                 || group.is_some()
                 || pool_rules.is_some()
                 || content.as_ref().is_some_and(Option::is_some),
+            pool,
             group,
             pool_rules,
             error_pages,

@@ -198,6 +198,7 @@ impl Received<'_> {
         }
         let pick = |group: &_| Core::choose_pool(pools, (io.now(), io.unix_s()), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);
+        ruled.take_prefixes(service, &self.head.fields);
         match self.go_on(io, (client, conn), exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,

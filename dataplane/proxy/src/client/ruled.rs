@@ -5,13 +5,13 @@ use std::{mem, sync::Arc};
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{Asked, Counted, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
-    head::{HeadSink, RequestHead, Version},
+    head::{Fields, HeadSink, RequestHead, Version},
     x509::Says,
 };
 
@@ -98,6 +98,8 @@ pub(super) struct Ruled<'p> {
     caching: Option<What>,
     /// What scripts of later events see.
     seen: Option<Box<Seen>>,
+    /// The servers of its pool set the cookie that leads clients back.
+    prefixes_cookies: bool,
 }
 
 impl<'p> Ruled<'p> {
@@ -120,6 +122,7 @@ impl<'p> Ruled<'p> {
             seen: None,
             compressed: None,
             caching: None,
+            prefixes_cookies: false,
         }
     }
 
@@ -203,6 +206,21 @@ impl<'p> Ruled<'p> {
         }
     }
 
+    /// Gives the server the values that its cookies had without prefixes. Rules and scripts may change them then.
+    pub fn take_prefixes(&mut self, service: &VirtualService, fields: &Fields<'_>) {
+        let persistence = self.pool(service).and_then(|pool| pool.persistence.as_ref());
+        let Some((persistence, name)) = persistence.and_then(|by| Some((by, by.own_cookie()?))) else { return };
+        let (name, values) = (String::from_utf8_lossy(name).into_owned(), persistence.own_values(fields));
+        self.prefixes_cookies = true;
+        if let Some(values) = values {
+            let mut own = Edits::default();
+            own.push(EditKind::Remove, true, name.clone(), None);
+            values.into_iter().for_each(|value| own.push(EditKind::Add, true, name.clone(), Some(value)));
+            own.append(self.edits.take().unwrap_or_default());
+            self.edits = Some(own);
+        }
+    }
+
     pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
         if self.server.is_some() {
             (exchange.named, exchange.bond) = (self.server, Bond::Ruled.into());
@@ -221,6 +239,9 @@ impl<'p> Ruled<'p> {
         }
         if let Some(what) = self.caching.take() {
             exchange.cache(what);
+        }
+        if self.prefixes_cookies {
+            exchange.prefix_cookies();
         }
         if self.at_backup {
             exchange.begin_at_backup();

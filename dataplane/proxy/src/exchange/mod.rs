@@ -21,7 +21,7 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 
 use weir_balance::{HashKey, Standing};
 use weir_coding::Wanted;
-use weir_policy::HttpProfile;
+use weir_policy::{HttpProfile, Prefix};
 use weir_rate::Moment;
 use weir_rules::Counted;
 use weir_script::{Ending, Seen};
@@ -127,6 +127,8 @@ struct Aside {
     asked_target: Option<Box<[u8]>>,
     /// The host that the client asked for, if the profile has another one for servers; or nothing.
     asked_host: Box<[u8]>,
+    /// The server that answers, if its own cookie gets a prefix. `None`: it gets none.
+    prefixed: Option<Cell<Option<u32>>>,
     scripted: Scripted,
 }
 
@@ -357,7 +359,27 @@ impl Exchange {
                 || aside.compressing.is_some()
                 || aside.caching.is_some()
                 || !aside.asked_host.is_empty()
+                || aside.prefixed.is_some()
         })
+    }
+
+    /// The request is for a pool whose servers set the cookie that leads clients back.
+    pub fn prefix_cookies(&mut self) {
+        self.aside().prefixed = Some(Cell::default());
+    }
+
+    /// The cookie of this server gets its prefix.
+    #[cold]
+    pub fn prefix_cookie_of(&self, server: u32) {
+        if let Some(prefixed) = self.aside.as_ref().and_then(|aside| aside.prefixed.as_ref()) {
+            prefixed.set(Some(server));
+        }
+    }
+
+    /// What a cookie of the server gets before its value.
+    pub fn prefix(&self) -> Option<&Prefix> {
+        let server = self.aside.as_ref()?.prefixed.as_ref()?.get()?;
+        self.pool()?.persistence.as_ref()?.prefix(server)
     }
 
     /// A response of which something is made.

@@ -1,6 +1,6 @@
 //! The answer to a request that asks its server to switch to WebSocket.
 
-use weir_policy::{ClientFacts, Reply};
+use weir_policy::{Besides, ClientFacts, Reply};
 use weir_wire::{
     head::{ResponseHead, SWITCHING_PROTOCOLS},
     http1::Hop,
@@ -28,11 +28,13 @@ impl Exchange {
             SWITCHING_PROTOCOLS => {}
             _ => return Ok(None),
         }
-        let bytes_max = http.response_bytes_max(head, reply);
+        let besides = Besides { asked_host: b"", prefix: self.prefix() };
+        let bytes_max = http.response_bytes_max(head, reply) + besides.bytes_max(head);
+        let of = (reply, besides);
         let written = match on_stream {
-            true => head::write_block(io, bytes_max, |out| http.write_switch(head, client, reply, true, out)),
+            true => head::write_block(io, bytes_max, |out| http.write_switch(head, client, of, true, out)),
             false => head::write_text(io, bytes_max, Hop::websocket(), |out| {
-                http.write_switch(head, client, reply, false, out);
+                http.write_switch(head, client, of, false, out);
             }),
         };
         written.map(Some)

@@ -6,7 +6,7 @@
 
 use weir_balance::Shown;
 use weir_coding::Coded;
-use weir_policy::{ClientFacts, HttpProfile, Reply};
+use weir_policy::{Besides, ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
 use weir_script::Seen;
 use weir_telemetry::Happening;
@@ -460,6 +460,9 @@ impl<'p> Context<'p> {
     ) -> Result<Self, Error> {
         let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
         let cookie = persistence.map_or(&b""[..], |persistence| {
+            if persistence.own_cookie().is_some() {
+                exchange.prefix_cookie_of(server);
+            }
             let bound = exchange.named.filter(|_| exchange.bond.get() != Bond::Undated);
             persistence.line(server, bound, &client.facts, unix_s, room)
         });
@@ -612,18 +615,18 @@ impl<'p> Context<'p> {
             _ => Edits::default(),
         };
         edits.append(by_rules);
-        let asked = exchange.asked_host();
+        let besides = Besides { asked_host: exchange.asked_host(), prefix: exchange.prefix() };
         let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
-        let added_bytes = coding::HEAD_BYTES_ADDED + added[0].len() + added[1].len();
+        let added_bytes = coding::HEAD_BYTES_ADDED + added[0].len() + added[1].len() + besides.bytes_max(head);
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + added_bytes;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
             None => {
-                edits.write_response(out, |out| http.write_response_for(head, facts, asked, reply, out));
+                edits.write_response(out, |out| http.write_response_with(head, facts, reply, besides, out));
                 added.into_iter().for_each(|line| out.line(line));
             }
             Some(treatment) => {
                 let mut coded = Coded::new(out, treatment.form());
-                edits.write_response(&mut coded, |out| http.write_response_for(head, facts, asked, reply, out));
+                edits.write_response(&mut coded, |out| http.write_response_with(head, facts, reply, besides, out));
                 added.into_iter().for_each(|line| coded.line(line));
                 coded.end();
             }

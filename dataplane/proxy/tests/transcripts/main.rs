@@ -24,6 +24,7 @@ mod introductions;
 mod leaving;
 mod limits;
 mod origin;
+mod own_cookies;
 mod pages;
 mod persistence;
 mod policies;

@@ -934,6 +934,7 @@ type CookiePersistence struct {
 	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`  // 0: until the client's session ends
 	TimeoutS      uint32                 `protobuf:"varint,5,opt,name=timeout_s,json=timeoutS,proto3" json:"timeout_s,omitempty"` // the time is sealed in the cookie, which counts so long; 0: no cookie expires, and none is sealed
 	SealKeys      [][]byte               `protobuf:"bytes,6,rep,name=seal_keys,json=sealKeys,proto3" json:"seal_keys,omitempty"`  // of AES-256; the first seals, all open
+	Prefixes      bool                   `protobuf:"varint,692,opt,name=prefixes,proto3" json:"prefixes,omitempty"`               // servers set the cookie themselves: it gets their token, and ~, before its value. Alone with cookie_name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1010,6 +1011,13 @@ func (x *CookiePersistence) GetSealKeys() [][]byte {
 	return nil
 }
 
+func (x *CookiePersistence) GetPrefixes() bool {
+	if x != nil {
+		return x.Prefixes
+	}
+	return false
+}
+
 var File_dataplane_v1_groups_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_groups_proto_rawDesc = "" +
@@ -1062,7 +1070,7 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\x14queue_timeouts_total\x18\x05 \x01(\x04R\x12queueTimeoutsTotal\"f\n" +
 	"\x0eHttp2ToServers\x12,\n" +
 	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
-	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\xbf\x01\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\xdc\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -1070,7 +1078,8 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\thttp_only\x18\x03 \x01(\bR\bhttpOnly\x12\x1a\n" +
 	"\tmax_age_s\x18\x04 \x01(\rR\amaxAgeS\x12\x1b\n" +
 	"\ttimeout_s\x18\x05 \x01(\rR\btimeoutS\x12\x1b\n" +
-	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys*\x99\x01\n" +
+	"\tseal_keys\x18\x06 \x03(\fR\bsealKeys\x12\x1b\n" +
+	"\bprefixes\x18\xb4\x05 \x01(\bR\bprefixes*\x99\x01\n" +
 	"\tHashInput\x12\x1d\n" +
 	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
 	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
