@@ -129,7 +129,7 @@ func (c *Compiler) assembleWithout(
 		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
-	for _, uuid := range incumbentsFirst(c.servedAt(engineUUID), before) {
+	for uuid := range c.servedAt(engineUUID) {
 		share := c.shareOf(uuid, engineUUID)
 		if share == nil {
 			continue
@@ -139,6 +139,7 @@ func (c *Compiler) assembleWithout(
 		}
 		shares = append(shares, share)
 	}
+	incumbentsFirst(shares, before)
 	a.givePorts(shares)
 	a.spoken = c.contextOf(a, engineUUID)
 	edits := map[string]*enginev1.Resource{}
@@ -161,17 +162,36 @@ func (c *Compiler) assembleWithout(
 	return a, nil
 }
 
-// incumbentsFirst returns virtual services in the order in which they get their ports.
-func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []string {
-	rank := func(uuid string) int {
-		if sorted.Find(before, uuid, (*enginev1.Resource).GetUuid) != nil {
+// incumbentsFirst sorts shares in the order in which they get their ports.
+func incumbentsFirst(shares []*share, before []*enginev1.Resource) {
+	rank := func(share *share) int {
+		if sorted.Find(before, share.draft.vs.UUID, (*enginev1.Resource).GetUuid) != nil {
 			return 0
 		}
 		return 1
 	}
-	return slices.SortedFunc(maps.Keys(seated), func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
-	})
+	slices.SortFunc(shares, func(a, b *share) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), bySeat(a, b)) })
+}
+
+// bySeat compares shares by what the store has: the one that the engine has served for longer comes first. After a
+// start of the controller there is no Plan before, and nothing that serves may make room for what is new. A child comes
+// directly behind its parent.
+func bySeat(a, b *share) int {
+	starts := func(share *share) int {
+		switch share.seat.State {
+		case place.Serving, place.Leaving, place.Draining:
+			return 0
+		default:
+			return 1
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(starts(a), starts(b)),
+		a.seat.Since.Compare(b.seat.Since),
+		strings.Compare(a.draft.vs.SeatsOf(), b.draft.vs.SeatsOf()),
+		cmp.Compare(a.rank(), b.rank()),
+		strings.Compare(a.draft.vs.UUID, b.draft.vs.UUID),
+	)
 }
 
 // givePorts gives the shares their ports, in this order, and then the children what they want of their parents. It
@@ -198,14 +218,16 @@ func (a *assembly) givePorts(shares []*share) {
 
 func (s *share) isChild() bool { return s.draft.vs.IsChild() }
 
-func parentsFirst(shares []*share) {
-	rank := func(share *share) int {
-		if share.isChild() {
-			return 1
-		}
-		return 0
+// rank puts parents before children.
+func (s *share) rank() int {
+	if s.isChild() {
+		return 1
 	}
-	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(rank(a), rank(b)) })
+	return 0
+}
+
+func parentsFirst(shares []*share) {
+	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
 // claim gives a share its ports. It returns false if one of them is taken. A share that adds nothing needs none.
