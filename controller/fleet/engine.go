@@ -50,6 +50,7 @@ type Engine struct {
 	due          map[string]uint64            // resource uuid → revision in which it last changed
 	dutyTurnedIn map[string]uint64            // virtual service uuid → revision in which its duty last changed
 	duties       map[string]*duty             // by uuid of the virtual services in Held
+	noRoom       map[string]bool              // virtual services for which Wanted has no room
 	holdings     holdings                     // facts about virtual services, for placement
 	sessions     map[netip.Addr]place.Session // of Routing, by the router's address
 	announced    map[string]bool              // of Routing: virtual services that a router hears of

@@ -68,7 +68,7 @@ func (f *Fleet) Observe(state reconcile.State) {
 	defer f.mu.Unlock()
 	known := &f.known
 	known.observe(state)
-	f.expect(state.Plans)
+	f.expect(state.Plans, state.NoRoom)
 	for uuid, engine := range known.engines {
 		if _, planned := state.Plans[uuid]; !planned && f.isDeleted(uuid) {
 			known.news.ofEngine(engine)
@@ -85,9 +85,13 @@ func (f *Fleet) isDeleted(engineUUID string) bool {
 	return !exists
 }
 
-func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
+func (f *Fleet) expect(plans map[string]*enginev1.Plan, noRoom map[string]map[string]bool) {
 	for uuid, plan := range plans {
-		f.known.news.of(f.engine(uuid).expect(plan), nil)
+		engine := f.engine(uuid)
+		f.known.news.of(engine.expect(plan), nil)
+		if engine.leaveOut(noRoom[uuid]) {
+			f.move()
+		}
 	}
 }
 

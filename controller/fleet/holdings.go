@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"maps"
+	"slices"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/place"
@@ -24,7 +27,7 @@ func (e *Engine) look() place.Holdings {
 		for _, holding := range h.all {
 			h.stale[holding.VirtualService] = true
 		}
-		for uuid := range e.duties {
+		for _, uuid := range slices.Concat(slices.Collect(maps.Keys(e.duties)), slices.Collect(maps.Keys(e.noRoom))) {
 			h.stale[uuid] = true
 		}
 		for _, resource := range e.Wanted.GetResources() {
@@ -58,6 +61,9 @@ func (e *Engine) holding(uuid string) place.Holding {
 	held := e.duties[uuid]
 	switch {
 	case e.due[uuid] == 0:
+		if e.noRoom[uuid] {
+			now.Delivery = place.NoRoom
+		}
 	case held != nil && e.Held.GetRevision() < e.dutyTurnedIn[uuid]:
 		now.Delivery = place.Turning
 	case held != nil && e.HasApplied(uuid):

@@ -51,7 +51,9 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 		s.Connected("se-one", &enginev1.Hello{Status: running})
 		e, plans := s.known.engines["se-one"], []*enginev1.Plan{nil}
 		for step := range 60 {
-			switch random.IntN(7) {
+			switch random.IntN(8) {
+			case 7:
+				e.leaveOut(map[string]bool{fmt.Sprint("vs-", random.IntN(5)): random.IntN(2) == 0})
 			case 0, 1:
 				plans = append(plans, anyPlan(random, uint64(100+step)))
 				e.expect(plans[len(plans)-1])

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -45,6 +46,20 @@ func (e *Engine) expect(wanted *enginev1.Plan) (services map[string]bool) {
 	}
 	e.Wanted, e.Refusal = wanted, nil
 	return services
+}
+
+// leaveOut takes the virtual services for which the newest Plan has no room. It tells whether they are others.
+func (e *Engine) leaveOut(noRoom map[string]bool) bool {
+	if maps.Equal(e.noRoom, noRoom) {
+		return false
+	}
+	for _, services := range []map[string]bool{e.noRoom, noRoom} {
+		for uuid := range services {
+			e.holdings.lookAt(uuid)
+		}
+	}
+	e.noRoom = noRoom
+	return true
 }
 
 // turnDuty notes the revision of the Plan if it gives the engine another duty for the virtual service than the Plan

@@ -209,9 +209,5 @@ func (s *service) canReturn() bool {
 
 // hasChoice tells whether an engine starts, or could.
 func (s *service) hasChoice() bool {
-	if s.grows() {
-		return true
-	}
-	engine, _ := s.choose()
-	return engine != nil
+	return s.grows() || s.hasAnother()
 }

@@ -20,7 +20,9 @@ func (s *service) choose() (*model.Engine, string) {
 
 // chooseStandby returns the best engine to stand by; nil: there is none. It does not listen yet.
 func (s *service) chooseStandby() *model.Engine {
-	return s.best(func(engine *model.Engine) bool { return s.ownObjection(engine) == "" })
+	return s.best(func(engine *model.Engine) bool {
+		return s.a.seat(engine.UUID) == nil && s.ownObjection(engine) == ""
+	})
 }
 
 // chooseFresh returns the best engine with nothing on it; nil, and the reason, if there is none.

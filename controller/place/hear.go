@@ -32,6 +32,8 @@ func (s *service) hearStarting(seat Seat) {
 	holding := s.holding(seat.Engine)
 	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 	switch {
+	case s.lacksRoom(seat.Engine) && (s.isServed() || s.hasAnother()):
+		s.fail(seat, noRoom)
 	// only if no other Plan is on its way
 	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
@@ -50,24 +52,44 @@ func (s *service) hearStarting(seat Seat) {
 // canDoWithout tells whether other engines serve, or could. Otherwise an engine that refuses its Plan keeps the seat,
 // so that the operator sees the reason and can change it.
 func (s *service) canDoWithout(seat Seat) bool {
-	another, _ := s.choose()
-	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil ||
+	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || s.hasAnother() ||
 		s.canReturn() || s.isTakenBeside(seat.Engine)
 }
 
+func (s *service) hasAnother() bool {
+	another, _ := s.choose()
+	return another != nil
+}
+
 // hearServing ends the seat of an engine that was away and cannot serve any more, because another one has begun to
-// listen in its network.
+// listen in its network. If the virtual service has outgrown its engine, the seat starts again, so that another engine
+// is tried.
 func (s *service) hearServing(seat Seat) {
-	if s.up(seat.Engine) && s.refusedAll(seat.Engine) && s.isTakenBeside(seat.Engine) {
+	switch {
+	case s.up(seat.Engine) && s.refusedAll(seat.Engine) && s.isTakenBeside(seat.Engine):
 		s.drop(seat, "has refused it")
+	case s.isOutgrown(seat.Engine):
+		s.become(seat.Engine, Starting, Failover)
 	}
 }
 
-// hearStandby ends the seat of an engine that cannot take over, because it refuses its Plan with the virtual service.
+const noRoom = "has no room for it in its Plan"
+
+// isOutgrown tells whether the newest Plan of an engine has no room for the virtual service, and the engine has nothing
+// of it any more.
+func (s *service) isOutgrown(engine string) bool {
+	return s.lacksRoom(engine) && s.in.Engines[engine].Told && !s.holdsAny(engine)
+}
+
+// hearStandby ends the seat of an engine that cannot take over, because it refuses its Plan with the virtual service,
+// or the Plan has no room for that.
 func (s *service) hearStandby(seat Seat) {
-	holding := s.holding(seat.Engine)
-	if engine := s.in.Engines[seat.Engine]; seat.Cause == Disabled && engine.Up && engine.Plan == Refused &&
-		holding.Delivery.isDue() && holding.Duty != StandBy {
+	holding, engine := s.holding(seat.Engine), s.in.Engines[seat.Engine]
+	switch {
+	case s.lacksRoom(seat.Engine) && (seat.Cause == Disabled || s.chooseStandby() != nil):
+		s.fail(seat, noRoom)
+	case seat.Cause == Disabled && engine.Up && engine.Plan == Refused && holding.Delivery.isDue() &&
+		holding.Duty != StandBy:
 		s.fail(seat, "refuses it: "+engine.Refuses)
 	}
 }
@@ -89,7 +111,11 @@ func (s *service) fail(seat Seat, why string) {
 	} else { // placement tries another engine, or tries again later
 		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
 	}
-	if seat.State == Standby || s.refusedAll(seat.Engine) {
+	switch {
+	case s.isOutgrown(seat.Engine):
+		s.drop(seat, noRoom)
+		return
+	case seat.State == Standby || s.refusedAll(seat.Engine):
 		s.drop(seat, "has refused it")
 		return
 	}

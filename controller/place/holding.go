@@ -20,13 +20,14 @@ type Delivery int
 
 const (
 	NotDue   Delivery = iota // the virtual service is not in that Plan
+	NoRoom                   // likewise, because that Plan has no room for it
 	Turning                  // a Plan with another duty may be on its way
 	Outdated                 // the engine has another version with the same duty, or no version
 	Current                  // the engine has it as in that Plan
 )
 
 // isDue tells whether the virtual service is in the newest Plan for the engine.
-func (d Delivery) isDue() bool { return d != NotDue }
+func (d Delivery) isDue() bool { return d != NotDue && d != NoRoom }
 
 // Clients says whether clients reach the engine, or are still connected.
 type Clients int

@@ -168,7 +168,7 @@ func (s *service) standby() {
 		}
 	}
 	if !ready && legacy && s.healthy() > 0 {
-		if engine := s.chooseStandby(); engine != nil && s.a.seat(engine.UUID) == nil {
+		if engine := s.chooseStandby(); engine != nil {
 			s.take(engine.UUID, Standby, New)
 			ready = true
 		}

@@ -70,13 +70,15 @@ type story struct {
 	start    time.Time
 	networks map[string]string  // of engines
 	silent   map[string]bool    // engines that have not answered to their newest Plans
+	noRoom   map[string]bool    // engine and service: the Plan of the engine has no room for the service
 	demand   map[string]float64 // load of each service, in percent of one engine
 }
 
 func newStory() *story {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &story{model: &model.Model{}, engines: map[string]Engine{}, before: map[string]Assignment{}, now: start,
-		start: start, silent: map[string]bool{}, networks: map[string]string{}, demand: map[string]float64{}}
+		start: start, silent: map[string]bool{}, noRoom: map[string]bool{}, networks: map[string]string{},
+		demand: map[string]float64{}}
 }
 
 func (s *story) input() Input {
@@ -124,6 +126,9 @@ func (s *story) tell(t *testing.T, words []string) string {
 				e.Gathering = time.Time{}
 			}
 		})
+	case "full", "room":
+		s.noRoom[args[0]+" "+s.service(args[1]).UUID] = verb == "full"
+		s.due()
 	case "silent", "answers":
 		s.silent[args[0]] = verb == "silent"
 		s.engine(args[0], func(e *Engine) { e.Told = e.Told || verb == "answers" })
@@ -399,7 +404,7 @@ func (s *story) settle() string {
 	for last := "none"; ; {
 		for service, a := range s.before {
 			for _, seat := range a.Seats {
-				if s.engines[seat.Engine].Up && seat.Duty() != NoDuty {
+				if s.engines[seat.Engine].Up && seat.Duty() != NoDuty && !s.noRoom[seat.Engine+" "+service] {
 					clients := map[Duty]Clients{Serve: Led, Drain: Idle}[seat.Duty()]
 					s.hold(seat.Engine, service, Holding{Delivery: Current, Duty: seat.Duty(), Since: s.now,
 						Clients: clients})
@@ -480,7 +485,9 @@ func (s *story) due() {
 				continue
 			}
 			holding := s.engines[seat.Engine].Holds.Of(service)
-			if holding.Delivery = Outdated; holding.Duty == seat.Duty() {
+			if holding.Delivery = Outdated; s.noRoom[seat.Engine+" "+service] {
+				holding = Holding{Delivery: NoRoom}
+			} else if holding.Duty == seat.Duty() {
 				holding.Delivery = Current
 			}
 			s.hold(seat.Engine, service, holding)

@@ -242,10 +242,11 @@ func (s *service) holdBack() {
 
 // holding returns what an engine has reported about all virtual services together: as much as it has reported about
 // each of them. A virtual service that is in no Plan does not count: it is new, or it cannot be compiled and must not
-// hold up the others.
+// hold up the others. One for which the engine has no room does not count, either.
 func (s *service) holding(engine string) Holding {
 	var of Holding
-	for i, vs := range slices.DeleteFunc(slices.Clone(s.all), s.unplanned) {
+	out := func(vs *model.VirtualService) bool { return s.unplanned(vs) || s.isLeftOut(vs, engine) }
+	for i, vs := range slices.DeleteFunc(slices.Clone(s.all), out) {
 		own := s.in.Engines[engine].Holds.Of(vs.UUID)
 		if i > 0 {
 			own = own.and(of)
@@ -253,6 +254,16 @@ func (s *service) holding(engine string) Holding {
 		of = own
 	}
 	return of
+}
+
+// isLeftOut tells whether the newest Plan of an engine has no room for a virtual service.
+func (s *service) isLeftOut(vs *model.VirtualService, engine string) bool {
+	return s.in.Engines[engine].Holds.Of(vs.UUID).Delivery == NoRoom
+}
+
+// lacksRoom tells whether the newest Plan of an engine has no room for one of them.
+func (s *service) lacksRoom(engine string) bool {
+	return slices.ContainsFunc(s.all, func(vs *model.VirtualService) bool { return s.isLeftOut(vs, engine) })
 }
 
 // holdsAny tells whether an engine has a duty to any of them, by the last Plan that it acknowledged.

@@ -25,7 +25,7 @@ type assembly struct {
 	shares    map[string]*share // by virtual service uuid
 	bringers  map[string]int    // number of shares that bring a resource, by uuid of the resource
 	bytes     int               // of the resources that shares bring
-	isFull    bool              // some shares were left out, because the Plan has no room for them
+	noRoom    map[string]bool   // uuids of virtual services that were left out, because there is no room for them
 	taken     map[claim]*draft
 	contested map[claim]bool            // all claims of the shares that did not get theirs
 	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
@@ -60,7 +60,7 @@ func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share
 // update makes the stale shares again. It returns false if the change concerns other shares too. Then the whole Plan
 // has to be assembled.
 func (c *Compiler) update(a *assembly, engineUUID string) bool {
-	if a.isFull || a.group != c.groupOf(engineUUID) {
+	if len(a.noRoom) > 0 || a.group != c.groupOf(engineUUID) {
 		return false
 	}
 	edits, added := map[string]*enginev1.Resource{}, []*share(nil)
@@ -123,7 +123,7 @@ func (c *Compiler) assembleWithout(
 	oversize map[string]bool, engineUUID string, before []*enginev1.Resource,
 ) (*assembly, map[string]bool) {
 	a := &assembly{
-		isFull: len(oversize) > 0,
+		noRoom: oversize,
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[claim]*draft{},
 		contested: map[claim]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
 		group: c.groupOf(engineUUID),

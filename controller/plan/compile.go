@@ -191,6 +191,10 @@ func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.
 	return &enginev1.Plan{Revision: uint64(c.model.Revision), Resources: a.resources}, a.findings.List()
 }
 
+// NoRoom returns the uuids of the virtual services that are not in the newest Plan of an engine, because there is no
+// room for them.
+func (c *Compiler) NoRoom(engineUUID string) map[string]bool { return c.assemblies[engineUUID].noRoom }
+
 // shareOf returns what a virtual service adds to the Plan of an engine; nil: nothing.
 func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
 	vs := sorted.Find(c.model.VirtualServices, virtualServiceUUID, (*model.VirtualService).Key)

@@ -63,6 +63,9 @@ virtualservice {
 		!strings.Contains(found[0].Message, "use smaller address groups") {
 		t.Errorf("found %v", found)
 	}
+	if noRoom := c.NoRoom(engineUUID); len(noRoom) != 1 || !noRoom["virtualservice-a"] {
+		t.Errorf("there is no room for %v", noRoom)
+	}
 	if has("a") || !has("m") || !has("n") {
 		t.Errorf("the Plan has a: %v, m: %v, n: %v", has("a"), has("m"), has("n"))
 	}
@@ -178,7 +181,7 @@ func TestKeptPlansWithoutRoomAreThoseThatWouldBeCompiledAnew(t *testing.T) {
 					t.Errorf("seed %d, step %d: %s has\n%v\nand would have next\n%v", seed, step, engine,
 						uuidsIn(plan), uuidsIn(next))
 				}
-				if kept.assemblies[engine].isFull {
+				if len(kept.NoRoom(engine)) > 0 {
 					full++
 				}
 				before[engine] = plan

@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -25,10 +27,13 @@ func (r *Reconciler) wanted(in Input) State {
 	r.compiler.LimitSecret = in.LimitSecret
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
 	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
-		len(in.Model.Engines))}
+		len(in.Model.Engines)), NoRoom: map[string]map[string]bool{}}
 	found := map[string][]model.Finding{ofModel: in.Findings}
 	for _, engine := range in.Model.Engines {
 		state.Plans[engine.UUID], found[engine.UUID] = r.compile(in, engine.UUID)
+		if without := r.compiler.NoRoom(engine.UUID); len(without) > 0 {
+			state.NoRoom[engine.UUID] = without
+		}
 	}
 	r.collect(found)
 	state.Findings = r.findings.List()
@@ -53,11 +58,24 @@ func (r *Reconciler) collect(found map[string][]model.Finding) {
 	r.found = found
 }
 
-// ready returns the Plans that may be sent. Engines that wait, and disputed ones, get none.
-func ready(plans map[string]*enginev1.Plan, waiting, disputed map[string]bool) map[string]*enginev1.Plan {
+// filled returns the engines whose Plans have no room for something for which they had. The next step decides whether
+// other engines serve that. Until then such a Plan is not sent: with it, an engine would announce an address, and
+// refuse the clients of one of the virtual services there.
+func filled(before, after map[string]map[string]bool) map[string]bool {
+	engines := map[string]bool{}
+	for engine, services := range after {
+		for service := range services {
+			engines[engine] = engines[engine] || !before[engine][service]
+		}
+	}
+	return engines
+}
+
+// ready returns the Plans that may be sent, which are those of engines in none of the sets.
+func ready(plans map[string]*enginev1.Plan, without ...map[string]bool) map[string]*enginev1.Plan {
 	some := make(map[string]*enginev1.Plan, len(plans))
 	for engine, plan := range plans {
-		if !waiting[engine] && !disputed[engine] {
+		if !slices.ContainsFunc(without, func(set map[string]bool) bool { return set[engine] }) {
 			some[engine] = plan
 		}
 	}

@@ -55,8 +55,9 @@ type Write struct {
 type State struct {
 	Model       *model.Model
 	Assignments place.Assignments
-	Plans       map[string]*enginev1.Plan // by engine uuid
-	Findings    []model.Finding           // of the model and of the Plans
+	Plans       map[string]*enginev1.Plan  // by engine uuid
+	NoRoom      map[string]map[string]bool // by engine uuid: the virtual services for which its Plan has no room
+	Findings    []model.Finding            // of the model and of the Plans
 	Unplaced    []place.Unplaced
 }
 
@@ -98,8 +99,9 @@ func (r *Reconciler) Step(in Input) Output {
 		write.Changed, write.Events, next = r.rebalance(in)
 		out.Again = earlier(out.Again, next)
 	}
+	noRoom := r.state.NoRoom
 	out.State = r.plan(in, decision.Unplaced)
-	out.Plans = ready(r.state.Plans, decision.Waiting, write.disputed(in))
+	out.Plans = ready(r.state.Plans, decision.Waiting, write.disputed(in), filled(noRoom, r.state.NoRoom))
 	if !write.isNothing() {
 		out.Write = &write
 	}
