@@ -23,7 +23,7 @@ const (
 	// Interval is the time between two answers, while there are hot keys.
 	Interval = 100 * time.Millisecond
 	// idleShares is what the engines of which nothing is asked may let pass together, as a part of the rate. The others
-	// have the whole rate, so that this is how much of the rate passes in excess at most.
+	// have the whole rate, so that this is how much of the rate passes in excess while no engine is silent.
 	idleShares = 0.05
 	// partsMax bounds the memory, and the time of an answer: so many parts of keys on engines are known at once.
 	// Engines fall back for a key that finds no room.

@@ -18,10 +18,11 @@ const (
 // scene is a virtual service with a limit.
 type scene struct {
 	engines int
-	perS    float64 // the limit, and what may come at once
+	perS    float64 // the limit
+	atOnceS float64 // how many may come at once, in seconds of the limit
 }
 
-var eight = scene{8, 200}
+var eight = scene{8, 200, 1}
 
 // quiet is the interval of an engine's part.
 func (s scene) quiet() float64 { return float64(s.engines) / s.perS }
@@ -50,12 +51,12 @@ func (e *engine) ask(now float64) bool {
 		e.asked++
 	}
 	next := max(e.arrival, now) + interval
-	if next-now > max(1, interval) {
+	if next-now > e.atOnceS+max(0, interval-e.quiet()) {
 		return false
 	}
 	e.arrival = next
 	e.passed++
-	if !e.isHot && next-now+interval > 1 {
+	if !e.isHot && next-now+interval > e.atOnceS {
 		e.isHot, e.interval, e.heard, e.told, e.fallen = true, e.quiet(), now, false, false
 	}
 	return true
@@ -73,7 +74,7 @@ func (e *engine) report(now float64) *dataplanev1.KeyDemands {
 		e.fallen, e.interval = true, min(2*last, e.quiet())
 	}
 	e.base = max(e.arrival, now)
-	used := max(0, e.arrival-now)
+	used := max(0, e.arrival-now) / e.atOnceS
 	asked := e.asked
 	e.asked = 0
 	return &dataplanev1.KeyDemands{Heard: e.number, Limits: []*dataplanev1.LimitDemand{{VirtualServiceUuid: service,
@@ -88,9 +89,10 @@ func (e *engine) hear(now float64, shares *dataplanev1.KeyShares) {
 			e.isHot, e.interval, e.base = true, e.quiet(), max(e.arrival, now)
 		}
 		interval := 1 / e.perS * Whole / float64(key.GetShare())
-		base := min(e.base, max(e.arrival, now))
-		since := (max(e.arrival, now) - base) * interval / e.interval
-		e.arrival = max(now, base+float64(key.GetShift())/Whole+since)
+		since := max(0, e.arrival-e.base) * interval / e.interval
+		shift := e.atOnceS * float64(key.GetShift()) / Whole
+		e.arrival = max(now, max(now, min(e.arrival, e.base)+since)+shift)
+		e.base = max(now, max(now, e.base)+shift)
 		e.interval, e.heard, e.told, e.fallen = interval, now, true, false
 	}
 }
@@ -164,12 +166,40 @@ func (s scene) highest(passed []int) (most float64) {
 	return most
 }
 
+func TestClientThatChangesEnginesBelowItsRateIsNeverRefused(t *testing.T) {
+	for _, of := range []scene{{8, 100. / 60, 60}, {8, 20, 60}, {4, 10, 10}, {2, 1, 60}} {
+		for _, stays := range []float64{0.3, 1, 4, 20} {
+			t.Run(fmt.Sprintf("%.1f a second on %d engines, for %.1f s each", of.perS, of.engines, stays),
+				func(t *testing.T) {
+					asked := 0.
+					passed := of.play(120, func(now float64, engine int) float64 {
+						switch {
+						case now < 4 && engine == 0: // two fifths of what may come at once
+							return of.perS * of.atOnceS / 10
+						case now < 4 || int(now/stays)%of.engines != engine:
+							return 0
+						}
+						asked += of.perS / 3 * 0.001
+						return of.perS / 3
+					}, heardAll)
+					total := 0
+					for _, each := range passed[40:] {
+						total += each
+					}
+					if refused := asked - float64(total); refused > float64(of.engines) { // parts of one are due
+						t.Errorf("%.0f of %.0f are refused: %v", refused, asked, passed)
+					}
+				})
+		}
+	}
+}
+
 func reachesAll(string) bool { return true }
 
 func heardAll(float64) bool { return false }
 
 func TestKeyThatIsAskedOfAllEnginesPassesAtItsRate(t *testing.T) {
-	for _, of := range []scene{eight, {2, 200}, {2, 4}, {3, 30}, {5, 10_000}, {8, 16}, {24, 200}} {
+	for _, of := range []scene{eight, {2, 200, 1}, {2, 4, 1}, {3, 30, 1}, {5, 10_000, 1}, {8, 16, 1}, {24, 200, 1}} {
 		t.Run(fmt.Sprintf("%d a second on %d engines", int(of.perS), of.engines), of.passesAtItsRate)
 	}
 }

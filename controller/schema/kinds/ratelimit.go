@@ -70,7 +70,7 @@ var _ = schema.Enum("RateLimiterActionType",
 	ReportExcess, DropExcess, ResetExcess, CloseExcess, RespondExcess, RedirectExcess)
 
 // exactRates says why Avi's choices between speed and exactness have no function.
-const exactRates = "engines count each key exactly"
+const exactRates = "engines count every request of each key"
 
 // secondsToFill is how long it may take until a whole burst is allowed again, at most: beyond it, engines could not
 // count.

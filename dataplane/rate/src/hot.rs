@@ -212,12 +212,12 @@ impl Hot {
     #[inline]
     pub fn take(&self, entry: &Entry, now: u64) -> Result<(), Beyond> {
         entry.asked.fetch_add(1, Relaxed);
-        self.rate_of(entry).take(&entry.arrival, now).map(drop)
+        self.rate_of(entry).take(&entry.arrival, now).map(drop).map_err(|_| self.wait(entry, now))
     }
 
     /// What [`take`](Self::take) would say.
     pub fn look(&self, entry: &Entry, now: u64) -> Result<(), Beyond> {
-        self.rate_of(entry).look(&entry.arrival, now)
+        self.rate_of(entry).look(&entry.arrival, now).map_err(|_| self.wait(entry, now))
     }
 
     /// The same for an event that may be counted later. If it is refused, it is counted among what is asked.
@@ -229,7 +229,26 @@ impl Hot {
 
     #[inline]
     fn rate_of(&self, entry: &Entry) -> Rate {
-        self.rate.with_interval(entry.interval.load(Relaxed))
+        self.rate.by_share(entry.interval.load(Relaxed), self.equal())
+    }
+
+    /// Between two events, by an equal part of the rate.
+    #[inline]
+    fn equal(&self) -> u64 {
+        self.rate.interval().saturating_mul(self.engines().into())
+    }
+
+    /// Until the next event passes. By the whole rate, if the broker answers: the share follows what is asked.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, entry: &Entry, now: u64) -> Beyond {
+        let (arrival, interval) = (entry.arrival.load(Relaxed), entry.interval.load(Relaxed));
+        let since = arrival.saturating_sub(entry.reported.load(Relaxed));
+        let counted = match entry.state.load(Relaxed) {
+            TOLD => scaled(since, self.rate.interval(), interval),
+            _ => since,
+        };
+        self.rate.wait(arrival - since + counted, self.equal().min(interval), now)
     }
 
     /// What is to be reported now, at most so much: each key has its turn. Keys that are no longer hot go on among those that
@@ -292,8 +311,7 @@ impl Hot {
             TOLD => entry.interval.load(Relaxed),
             _ => self.rate.interval(),
         };
-        let equal = self.rate.interval().saturating_mul(self.engines().into());
-        entry.interval.store(last.saturating_mul(2).min(equal), Relaxed);
+        entry.interval.store(last.saturating_mul(2).min(self.equal()), Relaxed);
     }
 
     /// The broker says something. A key that is not hot here becomes hot, and goes on with its arrival time.
@@ -312,16 +330,21 @@ impl Hot {
         entry.state.store(TOLD, Relaxed);
         entry.heard.store(now, Relaxed);
         let reported = entry.reported.load(Relaxed);
+        // What came since the report is as many events of the new share.
+        let since = |arrival: u64| scaled(arrival.saturating_sub(reported), interval, was);
         let moved = |arrival: u64| {
-            let arrival = arrival.max(ticks(now));
-            // What came since the report is as many events of the new share.
-            let since = arrival.saturating_sub(reported);
-            let of_share = u128::from(since) * u128::from(interval) / u128::from(was.max(1));
-            let arrival = (arrival - since).saturating_add(of_share.min(u64::MAX.into()) as u64);
+            let arrival = arrival.min(reported).saturating_add(since(arrival));
             Some(self.rate.shifted(arrival, now, told.shift, WHOLE))
         };
         let _ = entry.arrival.fetch_update(Relaxed, Relaxed, moved);
+        entry.reported.store(self.rate.shifted(reported, now, told.shift, WHOLE), Relaxed);
     }
+}
+
+/// So many ticks by another interval.
+fn scaled(ticks: u64, interval: u64, was: u64) -> u64 {
+    let scaled = u128::from(ticks) * u128::from(interval) / u128::from(was.max(1));
+    scaled.min(u64::MAX.into()) as u64
 }
 
 impl Set {

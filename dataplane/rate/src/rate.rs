@@ -73,9 +73,22 @@ impl Rate {
     }
 
     /// The same time until all may come at once again, whatever the share. One event may always come after a pause.
-    #[inline]
-    pub(crate) fn with_interval(&self, interval: u64) -> Self {
+    fn with_interval(&self, interval: u64) -> Self {
         Self { interval, tolerance: self.tolerance.max(interval) }
+    }
+
+    /// By a share. A small one counts much for an event, and nothing would pass on an engine that was not asked lately once a
+    /// little of the rate is used elsewhere. So an event passes while there is room for what an equal part counts: if each
+    /// engine lets one pass then, it is no more than the rate.
+    #[inline]
+    pub(crate) fn by_share(&self, interval: u64, equal: u64) -> Self {
+        Self { interval, tolerance: self.tolerance.saturating_add(interval.saturating_sub(equal)) }
+    }
+
+    /// Until there is room for so much, if it is used up to this arrival time.
+    pub(crate) fn wait(&self, arrival: u64, room: u64, now: u64) -> Beyond {
+        let ahead = arrival.saturating_add(room).saturating_sub(ticks(now));
+        Beyond { wait_nanos: ahead.saturating_sub(self.tolerance).div_ceil(TICKS_PER_NANO) }
     }
 
     pub(crate) fn interval(&self) -> u64 {

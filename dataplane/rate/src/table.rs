@@ -78,7 +78,7 @@ impl Table {
         Self { levels: Default::default(), room, bringing: [const { Mutex::new(()) }; BRINGERS] }
     }
 
-    /// An event of a key comes. The rate is always that of the same limit.
+    /// An event of a key comes. The rate is that of the limit, or an equal part of it.
     #[inline]
     pub fn admit(&self, key: &Key, rate: &Rate, at: Moment) -> Result<(), Beyond> {
         match at.mode {

@@ -300,6 +300,25 @@ fn question_what_would_happen_asks_nothing_of_a_hot_key() {
     assert_eq!(asked(Moment::counting(11 * S - S / 100).only_looking()), 5, "of a client that failed too often");
 }
 
+#[test]
+fn client_below_its_rate_passes_on_an_engine_that_was_not_asked_lately() {
+    let limit = Limit::new("", "limit", 100, 60, 0);
+    let (here, tally) = of_eight(1, 5, limit);
+    let (there, other) = of_eight(2, 5, limit);
+    passes(&other, &limit, b"key", 10, 30);
+    let demands = there.demands(11 * S, 512);
+    // Seven tenths of what may come at once are used. The engine has a part of what is left for those that are not asked.
+    tell(&here, &demands, WHOLE / 160, WHOLE as i32 * 7 / 10, 11 * S);
+    let key = tally.key(&limit).text(b"key");
+    let ask = |at| tally.admit(&limit, &key, Moment::counting(at));
+    assert!(ask(11 * S).is_ok());
+    let beyond = ask(11 * S).expect_err("it has passed one in advance");
+    assert_eq!(beyond.wait_s(), 1, "the share follows");
+    // The whole rate would give none.
+    tell(&here, &demands, WHOLE / 160, WHOLE as i32, 12 * S);
+    assert!((40..=60).contains(&ask(12 * S).expect_err("all is used").wait_s()));
+}
+
 proptest! {
     #[test]
     fn parts_sum_to_the_limit(
