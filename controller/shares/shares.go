@@ -58,8 +58,10 @@ type Broker struct {
 
 	mu     sync.Mutex
 	limits map[limitID]*limit
-	parts  int    // of all limits
-	number uint64 // of the last answers; begins with the time, to rise when another controller begins
+	// largest is the limit that had the most parts at the last answers; nil: there was none.
+	largest *limit
+	parts   int    // of all limits
+	number  uint64 // of the last answers; begins with the time, to rise when another controller begins
 }
 
 type limitID struct {
@@ -149,8 +151,7 @@ func (b *Broker) hear(engine string, from *dataplanev1.LimitDemand, demand *data
 	}
 }
 
-// key returns a hot key. A new one finds room while its limit takes no more of it than is free: a flood of keys of some
-// limits leaves room for the others. nil: it finds none, or is not asked for any more.
+// key returns a hot key. nil: a new one finds no room, or is not asked for any more.
 func (b *Broker) key(from *dataplanev1.LimitDemand, demand *dataplanev1.KeyDemand) (*limit, *key) {
 	id := limitID{from.GetVirtualServiceUuid(), from.GetLimit()}
 	of := b.limits[id]
@@ -161,7 +162,7 @@ func (b *Broker) key(from *dataplanev1.LimitDemand, demand *dataplanev1.KeyDeman
 		of = &limit{keys: map[uint64]*key{}}
 	}
 	parts := int(from.GetEngines())
-	if demand.GetAsked() == 0 || of.parts+parts > partsMax-b.parts {
+	if demand.GetAsked() == 0 || !b.makeRoom(of, parts) {
 		return nil, nil
 	}
 	of.parts += parts
@@ -173,6 +174,63 @@ func (b *Broker) key(from *dataplanev1.LimitDemand, demand *dataplanev1.KeyDeman
 	default:
 	}
 	return of, hot
+}
+
+// makeRoom makes room for a key of a limit. If there is none, keys of a larger limit go: a flood of keys of some limits
+// leaves room for those of the others. It returns false if no larger limit is found.
+func (b *Broker) makeRoom(of *limit, parts int) bool {
+	for b.parts+parts > partsMax {
+		larger := b.larger(of.parts + parts)
+		if larger == nil {
+			return false
+		}
+		b.parts -= larger.dropOne()
+	}
+	return true
+}
+
+// larger returns a limit with more than so many parts: the one that had the most at the last answers, or the largest of
+// some. nil: none of these has more.
+func (b *Broker) larger(parts int) (larger *limit) {
+	if b.largest != nil && b.largest.parts > parts {
+		return b.largest
+	}
+	const looked = 16
+	seen := 0
+	for _, of := range b.limits { // in random order
+		if of.parts > parts && (larger == nil || of.parts > larger.parts) {
+			larger = of
+		}
+		if seen++; seen == looked {
+			break
+		}
+	}
+	return larger
+}
+
+// dropOne drops a key, and returns how many parts it had. Of some keys, it is the one that is asked for least.
+func (l *limit) dropOne() (parts int) {
+	const looked = 8
+	least, asked, seen := uint64(0), math.Inf(1), 0
+	for tag, hot := range l.keys { // in random order
+		if all := hot.allAsked(); all < asked {
+			least, asked = tag, all
+		}
+		if seen++; seen == looked {
+			break
+		}
+	}
+	parts = l.parts / len(l.keys)
+	delete(l.keys, least)
+	l.parts -= parts
+	return parts
+}
+
+func (k *key) allAsked() (asked float64) {
+	for _, part := range k.engines {
+		asked += part.asked
+	}
+	return asked
 }
 
 // first is the share of an engine before it has an answer.
@@ -226,7 +284,7 @@ func (b *Broker) decide() (answers map[string]*answer, hasKeys bool) {
 	defer b.mu.Unlock()
 	now := b.now()
 	b.number++
-	b.parts = 0
+	b.parts, b.largest = 0, nil
 	answers = map[string]*answer{}
 	var wants []want
 	for id, of := range b.limits {
@@ -241,6 +299,9 @@ func (b *Broker) decide() (answers map[string]*answer, hasKeys bool) {
 			continue
 		}
 		b.parts += of.parts
+		if b.largest == nil || of.parts > b.largest.parts {
+			b.largest = of
+		}
 		for tag, hot := range of.keys {
 			wants = of.divide(wants[:0], hot, serving, reached, now)
 			for _, want := range wants {

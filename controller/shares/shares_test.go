@@ -346,17 +346,35 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-func TestFloodOfKeysOfOneLimitLeavesRoomForOthers(t *testing.T) {
-	b := New(func(string) []string { return []string{"a", "b"} }, reachesAll, time.Now)
-	for tag := range uint64(partsMax) {
-		b.hear("a", demandFor(1, tag, 9), &dataplanev1.KeyDemand{Tag: tag, Asked: 9}, 0)
-	}
-	for tag := range uint64(1000) {
-		b.hear("a", demandFor(2, tag, 9), &dataplanev1.KeyDemand{Tag: tag, Asked: 9}, 0)
-	}
-	flooded, other := b.limits[limitID{service, 1}], b.limits[limitID{service, 2}]
-	if flooded.parts != partsMax/2 || len(other.keys) != 1000 {
-		t.Errorf("%d parts of the one, %d keys of the other", flooded.parts, len(other.keys))
+func TestFloodsOfKeysOfSomeLimitsLeaveRoomForOthers(t *testing.T) {
+	for _, floods := range []uint64{1, 14, 30} {
+		at := time.Unix(1_000_000, 0)
+		b := New(func(string) []string { return []string{"a", "b"} }, reachesAll, func() time.Time { return at })
+		hear := func(limit, tag uint64) {
+			b.hear("a", demandFor(limit, tag, 9), &dataplanev1.KeyDemand{Tag: tag, Asked: 9}, 0)
+		}
+		for flood := range floods {
+			for tag := range uint64(partsMax / 2) {
+				hear(flood, tag)
+			}
+		}
+		for tag := range uint64(100) {
+			hear(1000, tag)
+			if tag == 50 {
+				b.Answer()
+			}
+		}
+		if b.parts != partsMax {
+			t.Errorf("%d parts of %d floods", b.parts, floods)
+		}
+		if other := b.limits[limitID{service, 1000}]; len(other.keys) != 100 {
+			t.Errorf("%d keys of the other limit beside %d floods", len(other.keys), floods)
+		}
+		for flood := range floods {
+			if parts := b.limits[limitID{service, flood}].parts; parts < partsMax/int(floods+1)/2 {
+				t.Errorf("one of %d floods has %d parts", floods, parts)
+			}
+		}
 	}
 }
 
