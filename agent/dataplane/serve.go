@@ -129,24 +129,9 @@ func (s *Supervisor) advance(life *life) error {
 		if err := life.give(s.sockets, s.step.comes); err != nil {
 			return err
 		}
-		err = life.wire.write(s.step.frame)
-		if errors.Is(err, errFrameLength) {
-			s.conclude(life, false, tooLong(s.step.whole))
-			continue
-		}
-		return err
+		return life.wire.write(s.step.frame)
 	}
 	return nil
-}
-
-// tooLong says why the Plan in flight cannot be given to any data plane. Nothing of it was sent.
-func tooLong(whole bool) []plan.Finding {
-	what := "the change to this Plan"
-	if whole {
-		what = "this Plan"
-	}
-	return []plan.Finding{{Message: fmt.Sprintf("%s is too long for the data plane (%v): use smaller address groups, "+
-		"or place the virtual services in several engine groups", what, errFrameLength)}}
 }
 
 // hear takes one frame of the data plane.

@@ -157,6 +157,13 @@ func (s *Supervisor) Share(shares *dataplanev1.KeyShares) {
 	}
 }
 
+// forgetShares drops the answers that were for the last data plane: what they say is long past.
+func (s *Supervisor) forgetShares() {
+	for len(s.shares) > 0 {
+		<-s.shares
+	}
+}
+
 func wake(waiter chan struct{}) {
 	select {
 	case waiter <- struct{}{}:
@@ -305,6 +312,7 @@ func (s *Supervisor) await(ctx context.Context, process *process) (*life, error)
 // greeted is told of each life that begins.
 func (s *Supervisor) greeted(life *life) {
 	s.process = life.process
+	s.forgetShares()
 	s.rollout.begin(life.hello.GetAppliedRevision())
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)

@@ -532,3 +532,14 @@ func TestQuestionsThatNobodyTakesAreBounded(t *testing.T) {
 		t.Error("one more finds a place")
 	}
 }
+
+func TestNewDataPlaneGetsNoSharesThatWereForTheLastOne(t *testing.T) {
+	r := newRig(t)
+	r.supervisor.Share(&dataplanev1.KeyShares{Number: 1})
+	r.supervisor.Share(&dataplanev1.KeyShares{Number: 2})
+	far := r.serve(planAt(1, freePort(t)))
+	r.supervisor.Share(&dataplanev1.KeyShares{Number: 3})
+	if message, _ := receive(t, far); message.GetKeyShares().GetNumber() != 3 {
+		t.Errorf("it gets %v", message)
+	}
+}
