@@ -71,6 +71,9 @@ func (t *teller) page() schema.Object {
 	if kind := said.GetCache().GetKind(); kind != "" {
 		page["cache"] = kind
 	}
+	if said.GetIsRewritten() {
+		page["rewritten"] = true
+	}
 	if said.GetCause() != "" {
 		response := schema.Object{"status": int64(said.GetStatus()), "cause": said.GetCause()}
 		if said.GetLocation() != "" {

@@ -32,6 +32,9 @@ func (t *teller) stages() (stages []story.Stage) {
 	if text := cacheTold(said); text != "" {
 		add("cache", text)
 	}
+	if said.GetIsRewritten() {
+		add("rewriting", "Texts are replaced in the response, if its type is one of rewritable_content_ref.")
+	}
 	if text := t.groupTold(); text != "" {
 		add("group", text)
 	}

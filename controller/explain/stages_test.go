@@ -124,6 +124,12 @@ func TestStagesDoNotTellOfAChildThatTheUserMayNotRead(t *testing.T) {
 	}
 }
 
+func TestStagesSayThatTheResponseIsRewritten(t *testing.T) {
+	s := newStage(t)
+	said := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", IsRewritten: true}
+	s.Contains(s.told(said, everything), "rewriting: Texts are replaced in the response, ")
+}
+
 func TestStagesSayWhatTheCacheMakesOfARequest(t *testing.T) {
 	s := newStage(t)
 	for kind, want := range map[string]string{

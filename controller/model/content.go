@@ -6,14 +6,17 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// Content has the groups that an application profile names for what engines do to the content of responses, by
-// reference: those that are there.
+// Content has the groups that a virtual service and its application profile name for what engines do to the content of
+// responses, by reference: those that are there.
 type Content struct {
 	StringGroups  map[string]*kinds.StringGroup
 	AddressGroups map[string]*AddressGroup
 }
 
-const ofHTTP = "application_profile_ref.http_profile."
+const (
+	ofHTTP          = "application_profile_ref.http_profile."
+	rewritableTypes = "content_rewrite.rewritable_content_ref"
+)
 
 // resolveContent finds these groups.
 func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
@@ -22,8 +25,15 @@ func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
 	}
 	compression, cache := vs.HTTP.Compression, vs.HTTP.Cache
 	compresses, caches := compression != nil && compression.Enabled, cache != nil && cache.Enabled
-	if compresses || caches {
+	rewrites := vs.ContentRewrite != nil
+	if compresses || caches || rewrites {
 		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
+	}
+	if rewrites {
+		reference := vs.ContentRewrite.ContentRef
+		if group := follow(from, k.stringGroups, rewritableTypes, reference); group != nil {
+			vs.Content.StringGroups[reference] = group
+		}
 	}
 	if compresses {
 		k.resolveCompression(from, vs.Content, compression)

@@ -47,7 +47,7 @@ type VirtualService struct {
 	Scripts            []*ScriptSet     // in their order
 	NetworkPolicy      *NetworkPolicy   // nil: everybody may connect
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
-	Content            *Content         // nil: the application profile does nothing to the content of responses
+	Content            *Content         // nil: nothing is done to the content of responses
 	SSOPolicy          *SSOPolicy       // nil: requests need no token
 	Purges             *Purges          // nil: no stored response was purged
 	Group              *Group

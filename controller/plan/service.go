@@ -68,11 +68,15 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
+		d.service.Http.ContentRewrite = contentRewrite(d.subject, vs, &d.report)
 		d.service.Http.Compression = compression(d.subject, vs, &d.report)
 		d.service.Http.Cache = cache(d.subject, vs, &d.report)
 		d.service.RequestLimits = requestLimits(vs)
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)
+		if vs.ContentRewrite != nil {
+			d.report.warn(d.subject, ofRewrite, "engines see no responses at layer 4: has no effect")
+		}
 	}
 	clients, authorities := clientCertificates(d.subject, vs, &d.report)
 	d.service.ClientCertificates = clients

@@ -69,6 +69,9 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 	{"host_name_xlate", func(vs *model.VirtualService) bool {
 		return vs.HostNameTranslation != "" && vs.HTTP == nil
 	}, noRequests},
+	{"content_rewrite.rsp_rewrite_rules.enable", func(vs *model.VirtualService) bool {
+		return vs.ContentRewrite != nil && vs.HTTP != nil && vs.ContentRewrite.Sleeps()
+	}, "is false: no text is replaced"},
 	{"performance_limits.max_throughput", func(vs *model.VirtualService) bool {
 		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxThroughput > 0
 	}, noThroughput},

@@ -263,3 +263,40 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 		}
 	})
 }
+
+// The example of docs/content.md, with texts that stand in the pages of the library.
+func TestTextsInResponsesAreReplaced(t *testing.T) {
+	more := make(chan struct{})
+	s := policyStage(t, client.Object{}, func(s *stage) {
+		s.change("pool", "web", func(o client.Object) { o["servers"] = serverList([]string{library(t, more)}) })
+	})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["content_rewrite"] = client.Object{"rsp_rewrite_rules": []any{client.Object{"enable": true, "pairs": []any{
+			client.Object{
+				"search_string":      client.Object{"val": "line "},
+				"replacement_string": client.Object{"val": "row number "}},
+			client.Object{"search_string": client.Object{"val": " of a page"}},
+		}}}}
+	})
+	want := func(n int) string {
+		return strings.NewReplacer("line ", "row number ", " of a page", "").Replace(pageOf(n))
+	}
+	s.eventually("responses are rewritten", func() error {
+		if _, body := readAnswer(t, s.ask(false, "shop.test", "/bytes/5000", "-i")); body != want(5000) {
+			return fmt.Errorf("got %s", body)
+		}
+		return nil
+	})
+	for _, n := range []int{128, 5000, 3_000_000} {
+		s.everyWay(fmt.Sprint("/bytes/", n), []string{"-i", "-H", "Accept-Encoding: gzip"}, func(way, text string) {
+			head, body := readAnswer(t, text)
+			contains(t, head, `etag: w/"v1"`)
+			if strings.Contains(head, "content-length") || strings.Contains(head, "x-asked: gzip") {
+				t.Errorf("%s: got %s", way, head)
+			}
+			if body != want(n) {
+				t.Errorf("%s: got other content: %d bytes of %d", way, len(body), len(want(n)))
+			}
+		})
+	}
+}

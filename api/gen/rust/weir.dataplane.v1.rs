@@ -749,6 +749,24 @@ pub struct ConnectionRate {
     #[prost(uint32, tag = "2")]
     pub burst: u32,
 }
+/// Replaces texts in responses, before they are compressed. Servers hear nothing of the codings that clients take.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ContentRewrite {
+    /// "text/html", "text/*"
+    #[prost(string, repeated, tag = "1")]
+    pub content_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// of texts that begin at the same place, the first is replaced
+    #[prost(message, repeated, tag = "2")]
+    pub pairs: ::prost::alloc::vec::Vec<Replacement>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Replacement {
+    /// not empty
+    #[prost(string, tag = "1")]
+    pub search: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub replacement: ::prost::alloc::string::String,
+}
 /// Compresses responses for clients that take a coding.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Compression {
@@ -1772,6 +1790,9 @@ pub struct Explanation {
     /// it would wait until servers have fewer connections, as so many others of the worker do
     #[prost(uint32, optional, tag = "690")]
     pub waits_behind: ::core::option::Option<u32>,
+    /// texts are replaced in its response, if that is of a type that is rewritten
+    #[prost(bool, tag = "703")]
+    pub is_rewritten: bool,
     /// unset: the virtual service has none, or an answer comes before it
     #[prost(message, optional, tag = "702")]
     pub cache: ::core::option::Option<CacheTold>,
@@ -2148,6 +2169,9 @@ pub struct HttpProfile {
     /// unset: none
     #[prost(message, optional, tag = "701")]
     pub cache: ::core::option::Option<Cache>,
+    /// unset: none
+    #[prost(message, optional, tag = "702")]
+    pub content_rewrite: ::core::option::Option<ContentRewrite>,
     /// requests to servers are for this host, and responses for that of the client; empty: no other
     #[prost(string, tag = "676")]
     pub host_to_servers: ::prost::alloc::string::String,

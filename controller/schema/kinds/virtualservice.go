@@ -49,6 +49,8 @@ type VirtualService struct {
 	L4Policies   []L4Policies          `json:"l4_policies" items:"64"`
 	ServicePools []ServicePoolSelector `json:"service_pool_select" items:"256"`
 
+	ContentRewrite *ContentRewriteProfile `json:"content_rewrite"`
+
 	NetworkSecurityPolicyRef string `json:"network_security_policy_ref" ref:"networksecuritypolicy"`
 
 	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
@@ -133,7 +135,6 @@ func init() {
 			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, "vip"),
 			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
-			schema.NoEffect("engines do not change bodies", "content_rewrite"),
 			schema.NoEffect("engines do not copy requests to other servers yet", "traffic_clone_profile_ref"),
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -251,6 +252,7 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 		return problem
 	}
 	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), vs.checkL4Policies(), checkVips(vs.Vips),
+		vs.ContentRewrite.check("content_rewrite"),
 		vs.RequestsRateLimit.check("requests_rate_limit"),
 		vs.ConnectionsRateLimit.checkOfConnections("connections_rate_limit"))
 }

@@ -181,33 +181,9 @@ impl Compression {
     /// Whether a response may be compressed, and clients and caches have to hear that its content depends on
     /// Accept-Encoding (RFC 9110 §12.5.5).
     pub fn judge(&self, head: &ResponseHead<'_>) -> Verdict {
-        // A part of a representation, and one that says nothing of it.
-        if matches!(head.status, 0..=199 | 204..=206 | 300..=303 | 305..=399) {
-            return Verdict::Stays(None);
-        }
-        let all = |name: &'static [u8]| values(&head.fields, name);
-        let is_as_it_is = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
-        if !all(b"content-encoding").all(is_as_it_is) {
-            return Verdict::Stays(Some(Outcome::Encoded));
-        }
-        // RFC 9111 §5.2.2.6.
-        if is_untouchable(&head.fields) {
-            return Verdict::Stays(None);
-        }
-        let mut types = all(b"content-type");
-        let content_type = match (types.next(), types.next()) {
-            (Some(only), None) => only,
-            // Of a 304, the client has the type.
-            (None, None) if head.status == 304 => return Verdict::May,
-            _ => return Verdict::Stays(Some(Outcome::ContentType)),
-        };
-        if !self.types.has(content_type) || is_stream(content_type) {
-            return Verdict::Stays(Some(Outcome::ContentType));
-        }
-        if head.status != 304 && length(&head.fields).is_some_and(|length| length < self.min_bytes) {
-            return Verdict::Stays(Some(Outcome::MinLength));
-        }
-        Verdict::May
+        let verdict = judge(head, &self.types);
+        let is_short = || head.status != 304 && length(&head.fields).is_some_and(|length| length < self.min_bytes);
+        if verdict == Verdict::May && is_short() { Verdict::Stays(Some(Outcome::MinLength)) } else { verdict }
     }
 
     /// Whether an answer to this method has content that can be compressed, if the answer [may](Verdict::May) be.
@@ -216,14 +192,44 @@ impl Compression {
     }
 }
 
+/// Whether the content of a response with this head may be changed, if its type is one of these.
+pub(crate) fn judge(head: &ResponseHead<'_>, types: &MediaTypes) -> Verdict {
+    // A part of a representation, and one that says nothing of it.
+    if matches!(head.status, 0..=199 | 204..=206 | 300..=303 | 305..=399) {
+        return Verdict::Stays(None);
+    }
+    let all = |name: &'static [u8]| values(&head.fields, name);
+    let is_as_it_is = |value: &[u8]| value.is_empty() || value.eq_ignore_ascii_case(b"identity");
+    if !all(b"content-encoding").all(is_as_it_is) {
+        return Verdict::Stays(Some(Outcome::Encoded));
+    }
+    // RFC 9111 §5.2.2.6.
+    if is_untouchable(&head.fields) {
+        return Verdict::Stays(None);
+    }
+    let mut content_types = all(b"content-type");
+    let content_type = match (content_types.next(), content_types.next()) {
+        (Some(only), None) => only,
+        // Of a 304, the client has the type.
+        (None, None) if head.status == 304 => return Verdict::May,
+        _ => return Verdict::Stays(Some(Outcome::ContentType)),
+    };
+    if !types.has(content_type) || is_stream(content_type) {
+        return Verdict::Stays(Some(Outcome::ContentType));
+    }
+    Verdict::May
+}
+
 impl Held {
     fn of(fields: &Fields<'_>) -> Self {
-        let begins = |with: &'static [u8]| {
-            let tags = values(fields, b"if-none-match").flat_map(|value| value.split(|&byte| byte == b','));
-            tags.map(<[u8]>::trim_ascii).any(|tag| tag.starts_with(with))
-        };
-        Self { weak: begins(b"W/"), strong: begins(b"\"") }
+        Self { weak: holds(fields, b"W/"), strong: holds(fields, b"\"") }
     }
+}
+
+/// Whether a tag of If-None-Match begins so.
+pub(crate) fn holds(fields: &Fields<'_>, with: &[u8]) -> bool {
+    let tags = values(fields, b"if-none-match").flat_map(|value| value.split(|&byte| byte == b','));
+    tags.map(<[u8]>::trim_ascii).any(|tag| tag.starts_with(with))
 }
 
 impl Filter {
@@ -263,11 +269,11 @@ fn is_untouchable(fields: &Fields<'_>) -> bool {
     directives.map(<[u8]>::trim_ascii).any(|directive| directive.eq_ignore_ascii_case(b"no-transform"))
 }
 
-fn values<'b>(fields: &Fields<'b>, name: &'static [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+pub(crate) fn values<'b>(fields: &Fields<'b>, name: &'static [u8]) -> impl Iterator<Item = &'b [u8]> + use<'b> {
     fields.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
 }
 
-fn length(fields: &Fields<'_>) -> Option<u64> {
+pub(crate) fn length(fields: &Fields<'_>) -> Option<u64> {
     let field = fields.among(NameSet::of(&[Name::ContentLength])).next()?;
     std::str::from_utf8(field.value).ok()?.parse().ok()
 }

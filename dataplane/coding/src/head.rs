@@ -1,10 +1,10 @@
-//! The head of a response that may be compressed: what changes in it if it is.
+//! The head of a response whose content may change: what changes in it, too.
 
 use weir_wire::head::{Field, Fields, HeadSink, Name, NameSet};
 
 use crate::coding::Coding;
 
-/// What is no longer true of a body that is encoded, beside its length: its parts and its sums (RFC 9110 §14.3, RFC 9530).
+/// What is no longer true of a body that is changed, beside its length: its parts and its sums (RFC 9110 §14.3, RFC 9530).
 const OF_BODY: [&[u8]; 5] = [b"accept-ranges", b"content-md5", b"digest", b"content-digest", b"repr-digest"];
 
 const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
@@ -19,24 +19,33 @@ pub enum Form {
     Held,
 }
 
-/// The sink of a head whose response may be compressed. Fields come to it through [`HeadSink`], and at the end
+/// What becomes of the content of a response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// Texts in it are replaced, or they are in what a HEAD or a 304 speaks of.
+    pub is_rewritten: bool,
+    /// `None`: it is the same for all clients, whichever coding they take.
+    pub form: Option<Form>,
+}
+
+/// The sink of a head whose response may change. Fields come to it through [`HeadSink`], and at the end
 /// [`end`](Self::end) adds its own.
 pub struct Coded<'s, S> {
     out: &'s mut S,
-    form: Form,
+    change: Change,
     varies: bool,
 }
 
 impl<'s, S: HeadSink> Coded<'s, S> {
-    pub fn new(out: &'s mut S, form: Form) -> Self {
-        Self { out, form, varies: false }
+    pub fn new(out: &'s mut S, change: Change) -> Self {
+        Self { out, change, varies: false }
     }
 
     pub fn end(self) {
-        if let Form::Coded(coding) = self.form {
+        if let Some(Form::Coded(coding)) = self.change.form {
             self.out.field(b"Content-Encoding", [coding.name().as_bytes()]);
         }
-        if !self.varies {
+        if self.change.form.is_some() && !self.varies {
             self.out.line(VARY);
         }
     }
@@ -52,7 +61,8 @@ impl<S: HeadSink> HeadSink for Coded<'_, S> {
     }
 
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, mut keep: impl FnMut(Field<'b>) -> bool) {
-        let Self { out, form, varies } = self;
+        let Self { out, change, varies } = self;
+        let stays = !change.is_rewritten && matches!(change.form, None | Some(Form::Plain));
         let mut strong = None;
         out.kept_if(fields, |field| {
             if !keep(field) {
@@ -62,7 +72,7 @@ impl<S: HeadSink> HeadSink for Coded<'_, S> {
             if is(b"vary") {
                 *varies |= names_coding(field.value);
             }
-            if *form == Form::Plain {
+            if stays {
                 return true;
             }
             if is(b"etag") && field.value.starts_with(b"\"") {
@@ -101,7 +111,7 @@ fn names_coding(value: &[u8]) -> bool {
     names.any(|name| name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding"))
 }
 
-/// Whether a trailer, `Name: value`, is still true of a body that is encoded.
+/// Whether a trailer, `Name: value`, is still true of a body that is changed.
 pub fn keeps_trailer(line: &[u8]) -> bool {
     let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
     !OF_BODY.iter().any(|sum| sum.eq_ignore_ascii_case(name))

@@ -1,5 +1,6 @@
 //! Content codings: which a client takes, which responses are compressed and how their heads change, and the encoders
-//! themselves. Pure: bytes in, bytes out; when a body is encoded and where its bytes go is `proxy`'s.
+//! themselves. And the rewriting of content, which comes before. Pure: bytes in, bytes out; when a body is changed and where
+//! its bytes go is `proxy`'s.
 #![forbid(unsafe_code)]
 
 mod accept;
@@ -12,6 +13,8 @@ mod head;
 mod media_type;
 mod plain;
 mod pool;
+mod replacer;
+mod rewrite;
 mod step;
 mod sum;
 mod tail;
@@ -22,7 +25,9 @@ pub use accept::{Codings, accepted};
 pub use coding::Coding;
 pub use compression::{By, Compression, Devices, Filter, Level, Outcome, Verdict, Wanted};
 pub use encoder::Encoder;
-pub use head::{Coded, Form, keeps_trailer};
+pub use head::{Change, Coded, Form, keeps_trailer};
 pub use media_type::MediaTypes;
 pub use pool::{BYTES_MAX, PATIENCE, Pool, Pooled};
+pub use replacer::{Pair, Replacer};
+pub use rewrite::{Rewrite, holds_weak};
 pub use step::{Broken, Step, Until};

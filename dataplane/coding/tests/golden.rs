@@ -1,6 +1,6 @@
 //! The rules of content codings, as a table that reads as text: `testdata/responses.txt`.
 
-use weir_coding::{By, Coded, Compression, Form, MediaTypes, Verdict};
+use weir_coding::{By, Change, Coded, Compression, Form, MediaTypes, Verdict};
 use weir_wire::{
     head::{FieldTable, HeadSink, Limits, NameSet},
     http1::{HeadWriter, Hop, Parsed, request, response},
@@ -43,7 +43,7 @@ fn client_gets(method: &str, accept: &str, says: &str, server: &str) -> String {
                 None if head.status == 304 && profile.is_of_coded(wanted, head, || None) => Form::Held,
                 None => Form::Plain,
             };
-            let mut coded = Coded::new(&mut out, form);
+            let mut coded = Coded::new(&mut out, Change { is_rewritten: false, form: Some(form) });
             coded.status(head.status, head.reason);
             coded.kept(&head.fields, NameSet::default());
             coded.end();

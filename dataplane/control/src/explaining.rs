@@ -94,6 +94,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         };
         answer.cache = Some(v1::CacheTold { kind: kind.into(), age_s });
     }
+    answer.is_rewritten = told.is_rewritten;
     answer.limit = told.limit.clone().unwrap_or_default();
     if let Some(local) = &told.local {
         answer.status = local.status.unwrap_or_default().into();

@@ -89,6 +89,8 @@ pub struct Explanation {
     pub bound: Option<(Option<u32>, BoundBy, Bond)>,
     /// What the cache of the worker makes of the request; `None`: the virtual service has none, or an answer comes before it.
     pub cache: Option<FromCache>,
+    /// Texts are replaced in its response, if that is of a type that is rewritten.
+    pub is_rewritten: bool,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
     pub servers: Vec<ServerTold>,
     /// By position.
@@ -315,6 +317,7 @@ fn tell_request(
         ruled.to = rules.choose(question.client, question.listener.port()).cloned();
     }
     rule_edits.append(std::mem::take(&mut ruled.edits));
+    told.is_rewritten = service.content.as_ref().is_some_and(|content| content.rewrite.is_some());
     told.cache = tell_cache(core, now, &service, (head, &facts), (&ruled, &rule_edits), told.certificate_mode);
     if let Some(FromCache::Hit { .. }) = told.cache {
         return Ok(());
@@ -338,7 +341,7 @@ fn tell_cache(
         head,
         facts,
         edits: (!edits.is_empty()).then_some(edits),
-        hides_accept_encoding: content.compression.as_ref().is_some_and(|compression| compression.edit().is_some()),
+        hides_accept_encoding: content.edit().is_some(),
         has_certificate: certificate_mode == Some(CertificateMode::Require),
         has_server: ruled.server.is_some(),
     };

@@ -121,6 +121,7 @@ impl Scenario {
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         refuse(rng.clone(), calm, &mut servers);
         compress(rng.clone(), &mut plan);
+        rewrite(rng.clone(), &mut plan);
         cache(rng.clone(), &mut plan);
         measure(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
@@ -296,6 +297,20 @@ fn compress(mut rng: Rng, plan: &mut api::Plan) {
             ..Default::default()
         });
     });
+}
+
+/// Has texts in the responses of some scenarios replaced, by the same texts. Draws from `rng` disturb nothing else.
+fn rewrite(mut rng: Rng, plan: &mut api::Plan) {
+    // Not in the same as compression, nor as storing: in any combination.
+    (0..2).for_each(|_| _ = rng.next());
+    if !rng.chance(30) {
+        return;
+    }
+    let pair = |text: &str| api::Replacement { search: text.to_owned(), replacement: text.to_owned() };
+    let pairs = rng.pick(&[&["ab", "a", "bcd"][..], &["b"], &["abcdefgh", "cd"]]).iter().map(|text| pair(text));
+    let rewrite = api::ContentRewrite { content_types: vec!["text/plain".into()], pairs: pairs.collect() };
+    let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
+    http.for_each(|http| http.content_rewrite = Some(rewrite.clone()));
 }
 
 /// Has the responses of some scenarios stored. Draws from `rng` disturb nothing else.

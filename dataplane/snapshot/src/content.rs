@@ -8,7 +8,8 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_cache::{CacheProfile, Invalidations, Purge, Purges, Settings};
-use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes};
+use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes, Pair, Rewrite};
+use weir_rules::Edit;
 
 use crate::{
     finding::{Findings, Subject},
@@ -18,10 +19,22 @@ use crate::{
 
 #[derive(Debug)]
 pub struct Content {
+    /// `None`: nothing is rewritten.
+    pub rewrite: Option<Rewrite>,
     /// `None`: nothing is compressed.
     pub compression: Option<Compression>,
     /// `None`: nothing is stored.
     pub cached: Option<Cached>,
+}
+
+impl Content {
+    /// What becomes of the head of each request.
+    pub fn edit(&self) -> Option<&Edit> {
+        match &self.rewrite {
+            Some(rewrite) => Some(rewrite.edit()),
+            None => self.compression.as_ref().and_then(Compression::edit),
+        }
+    }
 }
 
 /// What is stored of a virtual service.
@@ -36,6 +49,7 @@ pub struct Cached {
 }
 
 const CACHE: &str = "application_profile_ref.http_profile.cache_config";
+const REWRITE: &str = "content_rewrite";
 const COMPRESSION: &str = "application_profile_ref.http_profile.compression_profile";
 
 /// The outer `None`: it cannot be used, and the findings say why. The inner: content stays as it is.
@@ -46,21 +60,26 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> Option<Option<Content>> {
     let Some(http) = &source.http else { return Some(None) };
+    let rewrite = match &http.content_rewrite {
+        None => None,
+        Some(from) => Some(rewrite(service, from, findings)?),
+    };
     let compression = match &http.compression {
         None => None,
         Some(from) => Some(compression(service, from, findings)?),
     };
     let cached = match &http.cache {
         None => None,
-        Some(from) => Some(cached(service, from, invalidations, findings)?),
+        Some(from) => Some(cached(service, from, rewrite.is_some(), invalidations, findings)?),
     };
-    let is_something = compression.is_some() || cached.is_some();
-    Some(is_something.then_some(Content { compression, cached }))
+    let is_something = rewrite.is_some() || compression.is_some() || cached.is_some();
+    Some(is_something.then_some(Content { rewrite, compression, cached }))
 }
 
 fn cached(
     service: Subject<'_>,
     from: &v1::Cache,
+    is_rewritten: bool,
     invalidations: &Arc<Invalidations>,
     findings: &mut Findings,
 ) -> Option<Cached> {
@@ -77,6 +96,10 @@ fn cached(
     let mut hasher = DefaultHasher::new();
     let settings = v1::Cache { purges: Vec::new(), ..from.clone() };
     format!("{settings:?}").hash(&mut hasher);
+    if is_rewritten {
+        // Servers may have encoded what was stored before.
+        REWRITE.hash(&mut hasher);
+    }
     let profile = CacheProfile::new(Settings {
         min_bytes: from.min_bytes.into(),
         max_bytes: from.max_bytes.into(),
@@ -101,6 +124,21 @@ fn cached(
     };
     let purges = Purges::new(from.purges.iter().map(purge).collect());
     Some(Cached { profile, invalidations: invalidations.clone(), purges, tag })
+}
+
+fn rewrite(service: Subject<'_>, from: &v1::ContentRewrite, findings: &mut Findings) -> Option<Rewrite> {
+    let types = MediaTypes::of(from.content_types.iter().map(String::as_str));
+    if types.is_empty() {
+        findings.warning(service, format!("{REWRITE}.rewritable_content_ref"), "is empty: nothing is rewritten");
+    }
+    let pairs: Vec<Pair<'_>> =
+        from.pairs.iter().map(|pair| (pair.search.as_bytes(), pair.replacement.as_bytes())).collect();
+    let rewrite = Rewrite::new(types, &pairs);
+    if rewrite.is_none() {
+        let message = "has no pairs, an empty text to search for, or too much text";
+        findings.error(service, format!("{REWRITE}.rsp_rewrite_rules"), message);
+    }
+    rewrite
 }
 
 fn compression(service: Subject<'_>, from: &v1::Compression, findings: &mut Findings) -> Option<Compression> {

@@ -23,7 +23,7 @@ use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited, bond::Bond, within::Within},
+    exchange::{Exchange, awaited::Awaited, bond::Bond, coded::Rewriting, within::Within},
     head::{self, Target},
     io::{Io, Time},
     page,
@@ -94,6 +94,8 @@ pub(super) struct Ruled<'p> {
     pub certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
+    /// `None`: its response is not rewritten.
+    rewritten: Option<Rewriting>,
     /// `None`: the cache has nothing to do with it.
     caching: Option<What>,
     /// What scripts of later events see.
@@ -121,12 +123,13 @@ impl<'p> Ruled<'p> {
             certificate,
             seen: None,
             compressed: None,
+            rewritten: None,
             caching: None,
             prefixes_cookies: false,
         }
     }
 
-    /// Has the response compressed, stored, or given from what is stored, where that is possible.
+    /// Has the response rewritten, compressed, stored, or given from what is stored, where that is possible.
     pub fn look_at_content(
         &mut self,
         content: &'p Content,
@@ -134,7 +137,7 @@ impl<'p> Ruled<'p> {
         head: &RequestHead<'_>,
         client: &Client,
     ) {
-        let edit = content.compression.as_ref().and_then(weir_coding::Compression::edit);
+        let edit = content.edit();
         if let Some(cached) = &content.cached {
             let asking = Asking {
                 http,
@@ -147,6 +150,9 @@ impl<'p> Ruled<'p> {
             };
             let servers = servers_of(&self.within, self.pool.as_deref());
             self.caching = servers.and_then(|servers| asking.role(cached, &servers).ok());
+        }
+        if content.rewrite.is_some() {
+            self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields) });
         }
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, client.peer.ip()));
@@ -236,6 +242,9 @@ impl<'p> Ruled<'p> {
         }
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
+        }
+        if let Some(rewriting) = self.rewritten {
+            exchange.rewrite_response(rewriting);
         }
         if let Some(what) = self.caching.take() {
             exchange.cache(what);

@@ -1,11 +1,12 @@
-//! A response of which something is made on its way to the client: it goes through an encoder, into the cache, or both.
+//! A response of which something is made on its way to the client: it goes into the cache, has texts replaced, goes through
+//! an encoder, or all of these, in this order.
 //!
 //! Encoding takes long, so one exchange takes only so much of its body in one batch. What the encoder holds back comes
 //! out at the end of the batch, because nobody knows when the server sends more.
 
 use std::{cell::Cell, time::Duration};
 
-use weir_coding::{Outcome, Pooled, Until, Wanted, keeps_trailer};
+use weir_coding::{Outcome, Pooled, Replacer, Until, Wanted, keeps_trailer};
 
 use crate::{buf::Buf, cache::object::Filling, error::Error, exchange::incoming::chunk, io::Io};
 
@@ -22,20 +23,29 @@ pub(crate) struct Compressing {
     pub outcome: Cell<Option<Outcome>>,
 }
 
+/// Of an exchange whose response is rewritten if it is of the right type.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewriting {
+    /// The client has content of which something was made, under a weak tag.
+    pub holds_weak: bool,
+}
+
 pub(crate) struct Coder {
-    /// `None`: the content stays as it is.
+    /// `None`: no text is replaced.
+    replacer: Option<Replacer>,
+    /// `None`: it is not encoded.
     encoder: Option<Pooled>,
     /// It is stored, too, once all of it has come.
     pub filling: Option<Box<Filling>>,
     /// The client gets chunks of HTTP/1.
     pub in_chunks: bool,
-    /// What was encoded, and has not gone to the client.
+    /// What was made, and has not gone to the client.
     out: Option<Buf>,
     /// The encoder holds some of what it has taken.
     holds_back: bool,
     /// Content that was taken since [`rest`](Self::rest).
     taken_bytes: usize,
-    /// Bytes of encoded content that went to the client.
+    /// Bytes of the content that went to the client.
     pub sent_bytes: u64,
     /// What stands behind the body, as lines of text.
     pub trailers: Option<Buf>,
@@ -50,8 +60,14 @@ impl Compressing {
 }
 
 impl Coder {
-    pub fn new(encoder: Option<Pooled>, in_chunks: bool, filling: Option<Box<Filling>>) -> Self {
+    pub fn new(
+        replacer: Option<Replacer>,
+        encoder: Option<Pooled>,
+        in_chunks: bool,
+        filling: Option<Box<Filling>>,
+    ) -> Self {
         Self {
+            replacer,
             encoder,
             filling,
             in_chunks,
@@ -86,6 +102,10 @@ impl Coder {
         {
             self.filling = None;
         }
+        if let Some(replacer) = &mut self.replacer {
+            replacer.take(&piece);
+            return Ok(());
+        }
         if self.encoder.is_some() {
             self.taken_bytes += piece.len();
             self.holds_back |= !piece.is_empty();
@@ -97,7 +117,44 @@ impl Coder {
         Ok(())
     }
 
-    /// Sends all that was taken. Until more comes, the encoder may serve another response instead.
+    /// Whether texts are to be replaced in content that was taken: [`replace`](Self::replace) before more is taken.
+    pub fn has_texts_to_replace(&self) -> bool {
+        self.replacer.as_ref().is_some_and(Replacer::is_due)
+    }
+
+    /// Replaces texts until a block is full, or more has to come. `send` gets what is ready for the client.
+    pub fn replace<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
+        let Some(replacer) = &mut self.replacer else { return Ok(()) };
+        let held_bytes = replacer.held_bytes();
+        let in_chunks = self.in_chunks;
+        if self.encoder.is_none() {
+            let out = self.out.get_or_insert_with(|| begin(io, in_chunks));
+            let room = content_room(out, in_chunks);
+            let (most, written) = (room.len(), replacer.write(room));
+            out.filled(written);
+            self.taken_bytes += written.max(held_bytes - replacer.held_bytes());
+            if written == most {
+                send_out(&mut self.out, &mut self.sent_bytes, in_chunks, io, &mut send);
+            }
+            return Ok(());
+        }
+        let mut block = io.buffer();
+        let written = replacer.write(block.room());
+        block.filled(written);
+        self.taken_bytes += written.max(held_bytes - replacer.held_bytes());
+        self.holds_back |= written > 0;
+        self.run(io, &block, Until::More, send)
+    }
+
+    /// No more content comes. Returns whether texts are to be replaced in the rest.
+    pub fn end(&mut self) -> bool {
+        if let Some(replacer) = &mut self.replacer {
+            replacer.end();
+        }
+        self.has_texts_to_replace()
+    }
+
+    /// Sends all that is ready. Until more comes, the encoder may serve another response instead.
     pub fn flush<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
         // A head may come long before its content.
         if std::mem::take(&mut self.holds_back) {
@@ -132,11 +189,11 @@ impl Coder {
     ) -> Result<(), Error> {
         let Some(encoder) = &mut self.encoder else { return Ok(()) };
         loop {
-            let (behind, in_chunks) = (if self.in_chunks { LINE_END.len() } else { 0 }, self.in_chunks);
+            let in_chunks = self.in_chunks;
             let out = self.out.get_or_insert_with(|| begin(io, in_chunks));
-            let room = out.room();
-            let most = room.len().saturating_sub(behind);
-            let step = encoder.step(input, &mut room[..most], until).map_err(|_| Error::Defect)?;
+            let room = content_room(out, in_chunks);
+            let most = room.len();
+            let step = encoder.step(input, room, until).map_err(|_| Error::Defect)?;
             out.filled(step.written);
             input = input.get(step.read..).unwrap_or_default();
             if step.is_done {
@@ -185,6 +242,14 @@ fn begin<I: Io>(io: &mut I, in_chunks: bool) -> Buf {
         out.append(CHUNK_HEAD);
     }
     out
+}
+
+/// The room for content in a block.
+fn content_room(out: &mut Buf, in_chunks: bool) -> &mut [u8] {
+    let room = out.room();
+    let behind = if in_chunks { LINE_END.len() } else { 0 };
+    let most = room.len().saturating_sub(behind);
+    &mut room[..most]
 }
 
 /// The size of a chunk (RFC 9112 §7.1); zeros in front do not count.

@@ -43,7 +43,7 @@ use crate::{
     exchange::{
         awaited::Awaited,
         bond::Bond,
-        coded::{Coder, Compressing},
+        coded::{Coder, Compressing, Rewriting},
         held::Held,
         incoming::{Form, Incoming, Part},
         judged::Judged,
@@ -117,6 +117,8 @@ struct Aside {
     failing: Vec<Counted>,
     /// `None`: its response is not compressed, whatever it is.
     compressing: Option<Compressing>,
+    /// `None`: its response is not rewritten, whatever it is.
+    rewriting: Option<Rewriting>,
     /// `None`: the cache has nothing to do with it.
     caching: Option<Box<Caching>>,
     /// What makes something of its response.
@@ -305,6 +307,16 @@ impl Exchange {
         self.aside.as_ref()?.compressing.as_ref()
     }
 
+    /// Has the response rewritten if that is possible.
+    pub fn rewrite_response(&mut self, rewriting: Rewriting) {
+        self.aside().rewriting = Some(rewriting);
+    }
+
+    #[inline]
+    pub fn rewriting(&self) -> Option<Rewriting> {
+        self.aside.as_ref()?.rewriting
+    }
+
     /// Has the cache answer it, or store its response.
     pub fn cache(&mut self, what: What) {
         self.aside().caching = Some(Box::new(Caching::new(what)));
@@ -328,6 +340,11 @@ impl Exchange {
 
     pub fn coder(&mut self) -> Result<&mut Coder, Error> {
         self.aside.as_mut().and_then(|aside| aside.coder.get_mut().as_deref_mut()).ok_or(Error::Defect)
+    }
+
+    /// Whether texts are to be replaced in content that has come.
+    pub fn has_texts_to_replace(&mut self) -> bool {
+        self.coder().is_ok_and(|coder| coder.has_texts_to_replace())
     }
 
     /// The stored response that answers, and whether something is made of it.
@@ -357,6 +374,7 @@ impl Exchange {
         self.aside.as_ref().is_some_and(|aside| {
             aside.awaited.is_some()
                 || aside.compressing.is_some()
+                || aside.rewriting.is_some()
                 || aside.caching.is_some()
                 || !aside.asked_host.is_empty()
                 || aside.prefixed.is_some()

@@ -228,17 +228,25 @@ impl Proxy {
                 return Ok(false);
             }
             let (serving, is_coded) = exchange.serving()?;
-            let Some(piece) = serving.next() else { break };
             if !is_coded {
+                let Some(piece) = serving.next() else { break };
                 client.connection.deliver(io, &mut core.unflushed, piece);
                 continue;
             }
+            let piece = if exchange.has_texts_to_replace() { None } else { Some(exchange.serving()?.0.next()) };
             let coder = exchange.coder()?;
+            if matches!(piece, Some(None)) && !coder.end() {
+                break;
+            }
             if coder.list() {
                 core.coding.push(id);
             }
             let to = &mut client.connection;
-            coder.encode(io, piece, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+            let send = |io: &mut I, out| to.deliver(io, &mut core.unflushed, out);
+            match piece.flatten() {
+                Some(piece) => coder.encode(io, piece, send)?,
+                None => coder.replace(io, send)?,
+            }
             if coder.has_had_its_share() {
                 return Ok(false);
             }

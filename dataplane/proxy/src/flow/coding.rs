@@ -1,6 +1,6 @@
-//! Passes on responses that go through an encoder: reads their bodies as content, and sends what comes out.
+//! Passes on responses of which something is made: reads their bodies as content, and sends what comes out.
 
-use weir_coding::{Compression, Form, Outcome, Verdict};
+use weir_coding::{Change, Compression, Form, Outcome, Replacer, Verdict};
 use weir_policy::HttpProfile;
 use weir_wire::{
     head::Method,
@@ -10,6 +10,7 @@ use weir_wire::{
 use crate::{
     cache::object::Object,
     client::Client,
+    connection::Connection,
     error::Error,
     exchange::{
         Exchange,
@@ -19,10 +20,14 @@ use crate::{
     },
     io::{Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
+    server::Server,
 };
 
 /// More than a coding adds to the text of a head.
 pub(super) const HEAD_BYTES_ADDED: usize = 96;
+
+/// Of a response whose server is lost, and in which texts are replaced.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 /// How far a body has come.
 pub(super) enum Passed {
@@ -51,6 +56,11 @@ impl Parties<'_> {
             return Ok(Passed::Enough);
         }
         let (from, to) = (&mut server.connection, &mut client.connection);
+        if coder.has_texts_to_replace() {
+            check_unsent(io, server, to)?;
+            coder.replace(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+            return Ok(Passed::Some);
+        }
         let mut outcome = Ok(());
         let take = |io: &mut I, part| match part {
             Part::Bytes(piece) if outcome.is_ok() => {
@@ -64,11 +74,29 @@ impl Parties<'_> {
         Ok(if has_come { Passed::Some } else { Passed::None })
     }
 
-    /// All of the body has gone into the encoder.
+    /// All of the body has come. Returns whether all of it has gone on; if not, the rest waits for the client, or for the next
+    /// batch.
     #[cold]
-    pub(super) fn finish_coded<I: Io>(&mut self, io: &mut I) -> Result<(), Error> {
-        let Parties { exchange, client, core, .. } = self;
+    pub(super) fn finish_coded<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
+        let Parties { exchange, client, server, core } = self;
         let (_, coder) = exchange.coded()?;
+        while coder.end() {
+            if coder.list() {
+                core.coding.push(id);
+            }
+            let client_is_full = server.lets_wait() && client.connection.line.is_full(io, &core.room);
+            if client_is_full || coder.has_had_its_share() {
+                server.connection.line.read(io, false);
+                server.connection.line.expect(io, None);
+                if client_is_full {
+                    client.watch_stall(io, core);
+                }
+                return Ok(false);
+            }
+            let to = &mut client.connection;
+            check_unsent(io, server, to)?;
+            coder.replace(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
+        }
         let to = &mut client.connection;
         coder.finish(io, |io, out| to.deliver(io, &mut core.unflushed, out))?;
         let trailers = coder.take_trailers();
@@ -83,7 +111,7 @@ impl Parties<'_> {
         {
             core.cache.finish(caching, *filling);
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -153,23 +181,35 @@ impl ClientSide<'_> {
     }
 }
 
-/// What a response becomes that may be compressed.
+/// What came from a server that is lost does not wait for its client. Replacements can make many times as much of it: the
+/// response is cut where too much of it is unsent.
+fn check_unsent<I: Io>(io: &I, server: &Server, to: &Connection) -> Result<(), Error> {
+    match server.lost() {
+        Some(error) if !server.lets_wait() && to.line.queued(io) >= UNSENT_BYTES_MAX => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// What a response becomes.
 pub(super) struct Treatment {
-    /// The encoder of its body; `None`: it stays as it is.
+    /// `None`: no text in its body is replaced.
+    pub replacer: Option<Replacer>,
+    /// The encoder of its body; `None`: it is not encoded.
     pub encoder: Option<weir_coding::Pooled>,
-    /// It is about encoded content that the client has.
-    is_of_coded: bool,
+    /// What its head is about.
+    pub change: Change,
 }
 
 impl Treatment {
-    /// What its head is about.
-    pub fn form(&self) -> Form {
-        match &self.encoder {
-            Some(encoder) => Form::Coded(encoder.coding()),
-            None if self.is_of_coded => Form::Held,
-            None => Form::Plain,
-        }
+    pub fn changes_body(&self) -> bool {
+        self.replacer.is_some() || self.encoder.is_some()
     }
+}
+
+/// What becomes of a response that may be compressed.
+struct Coded {
+    encoder: Option<weir_coding::Pooled>,
+    form: Form,
 }
 
 /// Decides about a response. `None`: nothing changes, not even its head. `stored`: the stored response that answers.
@@ -181,6 +221,33 @@ pub(super) fn treat<I: Io>(
     coders: &weir_coding::Pool,
     (received, stored): (&Response<'_>, Option<&Object>),
 ) -> Option<Treatment> {
+    let (replacer, is_rewritten) = rewrite(exchange, (received, stored));
+    let coded = code(io, exchange, client, coders, (received, stored), replacer.is_some());
+    let (encoder, form) = coded.map_or((None, None), |coded| (coded.encoder, Some(coded.form)));
+    let change = Change { is_rewritten, form };
+    (is_rewritten || form.is_some()).then_some(Treatment { replacer, encoder, change })
+}
+
+/// What replaces texts in a response, and whether its head is about content in which texts are replaced.
+fn rewrite(exchange: &Exchange, (received, stored): (&Response<'_>, Option<&Object>)) -> (Option<Replacer>, bool) {
+    let rewrite = exchange.service.content.as_deref().and_then(|content| content.rewrite.as_ref());
+    let (Some(rewriting), Some(rewrite)) = (exchange.rewriting(), rewrite) else { return (None, false) };
+    let head = &received.head;
+    let whole = stored.filter(|_| head.status == 304).map(|stored| stored.whole(Method::Get).0);
+    let covers = rewrite.covers(whole.as_ref().unwrap_or(head), rewriting.holds_weak);
+    let has_content = covers && head.status != 304 && Compression::has_content(head, exchange.method);
+    (has_content.then(|| rewrite.replacer()), covers)
+}
+
+/// Decides about the coding of a response. `is_rewritten`: its length is not known.
+fn code<I: Io>(
+    io: &I,
+    exchange: &Exchange,
+    client: &Client,
+    coders: &weir_coding::Pool,
+    (received, stored): (&Response<'_>, Option<&Object>),
+    is_rewritten: bool,
+) -> Option<Coded> {
     let compressing = exchange.compressing()?;
     let compression = exchange.service.content.as_deref()?.compression.as_ref()?;
     if received.head.status < 200 {
@@ -200,11 +267,12 @@ pub(super) fn treat<I: Io>(
                 Some(_) => compression.level(compressing.wanted, round_trip).is_ok(),
                 None => compression.is_of_coded(compressing.wanted, &received.head, round_trip),
             };
-            Some(Treatment { encoder: None, is_of_coded })
+            Some(Coded { encoder: None, form: if is_of_coded { Form::Held } else { Form::Plain } })
         }
         Verdict::May => {
-            let encoder = encoder(io, exchange, client, coders, (compression, received));
-            Some(Treatment { encoder, is_of_coded: false })
+            let encoder = encoder(io, exchange, client, coders, (compression, received, is_rewritten));
+            let form = encoder.as_ref().map_or(Form::Plain, |encoder| Form::Coded(encoder.coding()));
+            Some(Coded { encoder, form })
         }
     }
 }
@@ -214,13 +282,16 @@ fn encoder<I: Io>(
     exchange: &Exchange,
     client: &Client,
     coders: &weir_coding::Pool,
-    (compression, received): (&Compression, &Response<'_>),
+    (compression, received, is_rewritten): (&Compression, &Response<'_>, bool),
 ) -> Option<weir_coding::Pooled> {
     let compressing = exchange.compressing()?;
     if !Compression::has_content(&received.head, exchange.method) {
         return None;
     }
-    let length = if let Framing::Length(length) = received.framing { Some(length) } else { None };
+    let length = match received.framing {
+        Framing::Length(length) if !is_rewritten => Some(length),
+        _ => None,
+    };
     let encoder = compression
         .level(compressing.wanted, || io.round_trip(conn_of(exchange, client)))
         .and_then(|(codings, level)| coders.take(codings, level, length, since_start(io)).ok_or(Outcome::Possible));

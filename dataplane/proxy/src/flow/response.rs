@@ -28,7 +28,8 @@ use crate::{
         table::ExchangeId,
     },
     flow::{
-        coding, excluded,
+        coding::{self, Treatment},
+        excluded,
         judging::{judge, judge_whole},
         reselect::is_withheld,
         storing::{self, Stored},
@@ -72,9 +73,7 @@ impl Proxy {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
-            // What came on a stream may wait longer than the stream itself.
-            let may_wait = server.lost().is_none() || server.connection.conn().is_stream();
-            let client_is_full = may_wait && client.connection.line.is_full(io, &core.room);
+            let client_is_full = server.lets_wait() && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
                 Phase::Waiting { .. } | Phase::Serving { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,
@@ -126,8 +125,10 @@ impl Proxy {
                 }
             }
         }
-        if matches!(&parties.exchange.phase, Phase::Streaming { delivery, .. } if delivery.is_coded()) {
-            parties.finish_coded(io)?;
+        if matches!(&parties.exchange.phase, Phase::Streaming { delivery, .. } if delivery.is_coded())
+            && !parties.finish_coded(io, id)?
+        {
+            return Ok(Outcome::NeedsMore);
         }
         let conn = parties.exchange.client;
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
@@ -602,10 +603,9 @@ impl<'p> Context<'p> {
             Stored::Said => return Ok(None),
         };
         let treatment = coding::treat(io, exchange, self.client, self.coders, (received, self.stored));
-        let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
-        let coding = encoder.map(weir_coding::Pooled::coding);
-        // Only its end shows how long encoded content is.
-        let framing = if coding.is_some() { Framing::Chunked } else { received.framing };
+        let is_made = treatment.as_ref().is_some_and(Treatment::changes_body);
+        // Only its end shows how long the content is then.
+        let framing = if is_made { Framing::Chunked } else { received.framing };
         let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
         let mut edits = scripted.unwrap_or_default();
         let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
@@ -625,7 +625,7 @@ impl<'p> Context<'p> {
                 added.into_iter().for_each(|line| out.line(line));
             }
             Some(treatment) => {
-                let mut coded = Coded::new(out, treatment.form());
+                let mut coded = Coded::new(out, treatment.change);
                 edits.write_response(&mut coded, |out| http.write_response_with(head, facts, reply, besides, out));
                 added.into_iter().for_each(|line| coded.line(line));
                 coded.end();
@@ -633,10 +633,10 @@ impl<'p> Context<'p> {
         })?;
         let form = if self.is_stream { Form::Content } else { Form::of(outgoing.body) };
         let in_chunks = form == Form::Chunks || form == Form::AsReceived && framing == Framing::Chunked;
-        let form = match coding.is_some() || filling.is_some() {
+        let form = match is_made || filling.is_some() {
             true => {
-                let encoder = treatment.and_then(|treatment| treatment.encoder);
-                exchange.make(Coder::new(encoder, in_chunks, filling));
+                let (replacer, encoder) = treatment.map(|all| (all.replacer, all.encoder)).unwrap_or_default();
+                exchange.make(Coder::new(replacer, encoder, in_chunks, filling));
                 Form::Coded { in_chunks }
             }
             false => form,

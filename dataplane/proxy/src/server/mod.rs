@@ -147,6 +147,12 @@ impl Server {
         }
     }
 
+    /// Whether what has come may wait for the client. What came on a stream may wait longer than the stream itself.
+    #[inline(always)]
+    pub fn lets_wait(&self) -> bool {
+        self.lost().is_none() || self.connection.conn().is_stream()
+    }
+
     /// What it means for a request that the server has not taken it on this connection, which carries streams.
     pub fn refusal(&self) -> Error {
         let has_taken_none = self.requests == 0 || self.back.as_ref().is_some_and(|back| back.last == Some(0));

@@ -55,13 +55,13 @@ fn says_at_once(stage: &mut Stage, conn: Conn, text: &str) {
 }
 
 /// The head, and the content of gzip as far as it can be read. `is_whole`: its end is there.
-struct Answer {
-    head: String,
-    content: String,
-    is_whole: bool,
+pub struct Answer {
+    pub head: String,
+    pub content: String,
+    pub is_whole: bool,
 }
 
-fn read(stage: &mut Stage, client: Conn, chunked: bool) -> Answer {
+pub fn read(stage: &mut Stage, client: Conn, chunked: bool) -> Answer {
     answer(&stage.sent_bytes(client), chunked)
 }
 

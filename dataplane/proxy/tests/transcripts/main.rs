@@ -33,6 +33,7 @@ mod queues;
 mod records;
 mod repeats;
 mod reselects;
+mod rewriting;
 mod scripts;
 mod secure_servers;
 mod server_departures;

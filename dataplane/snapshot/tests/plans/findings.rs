@@ -34,6 +34,13 @@ pub fn datagrams(plan: &mut Plan) -> &mut VirtualService {
     service
 }
 
+fn rewriting(plan: &mut Plan, search: &str) {
+    let pair = Replacement { search: search.to_owned(), replacement: String::new() };
+    let content_types = if search.is_empty() { vec!["text/html".to_owned()] } else { Vec::new() };
+    plan.virtual_services[0].http.as_mut().unwrap().content_rewrite =
+        Some(ContentRewrite { content_types, pairs: vec![pair] });
+}
+
 fn compressing(plan: &mut Plan, edit: impl FnOnce(&mut Compression)) {
     let mut compression = Compression {
         content_types: vec!["text/html".to_owned()],
@@ -87,6 +94,8 @@ pub const CASES: &[Case] = &[
             cache.blocked_paths = Some(TextMatch { criterion, values: vec!["a".to_owned()], ..TextMatch::default() });
         })
     }),
+    ("rewriting of no type", |p| rewriting(p, "a")),
+    ("rewriting of an empty text", |p| rewriting(p, "")),
     ("compression", |p| compressing(p, |_| {})),
     ("compression of nothing", |p| compressing(p, |compression| compression.content_types.clear())),
     ("compression at levels that are none", |p| {

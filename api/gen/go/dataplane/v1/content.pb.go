@@ -72,6 +72,111 @@ func (CompressionLevel) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{0}
 }
 
+// Replaces texts in responses, before they are compressed. Servers hear nothing of the codings that clients take.
+type ContentRewrite struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ContentTypes  []string               `protobuf:"bytes,1,rep,name=content_types,json=contentTypes,proto3" json:"content_types,omitempty"` // "text/html", "text/*"
+	Pairs         []*Replacement         `protobuf:"bytes,2,rep,name=pairs,proto3" json:"pairs,omitempty"`                                   // of texts that begin at the same place, the first is replaced
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ContentRewrite) Reset() {
+	*x = ContentRewrite{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContentRewrite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContentRewrite) ProtoMessage() {}
+
+func (x *ContentRewrite) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContentRewrite.ProtoReflect.Descriptor instead.
+func (*ContentRewrite) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ContentRewrite) GetContentTypes() []string {
+	if x != nil {
+		return x.ContentTypes
+	}
+	return nil
+}
+
+func (x *ContentRewrite) GetPairs() []*Replacement {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+type Replacement struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Search        string                 `protobuf:"bytes,1,opt,name=search,proto3" json:"search,omitempty"` // not empty
+	Replacement   string                 `protobuf:"bytes,2,opt,name=replacement,proto3" json:"replacement,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replacement) Reset() {
+	*x = Replacement{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replacement) ProtoMessage() {}
+
+func (x *Replacement) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replacement.ProtoReflect.Descriptor instead.
+func (*Replacement) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Replacement) GetSearch() string {
+	if x != nil {
+		return x.Search
+	}
+	return ""
+}
+
+func (x *Replacement) GetReplacement() string {
+	if x != nil {
+		return x.Replacement
+	}
+	return ""
+}
+
 // Compresses responses for clients that take a coding.
 type Compression struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
@@ -88,7 +193,7 @@ type Compression struct {
 
 func (x *Compression) Reset() {
 	*x = Compression{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[0]
+	mi := &file_dataplane_v1_content_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -100,7 +205,7 @@ func (x *Compression) String() string {
 func (*Compression) ProtoMessage() {}
 
 func (x *Compression) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[0]
+	mi := &file_dataplane_v1_content_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -113,7 +218,7 @@ func (x *Compression) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compression.ProtoReflect.Descriptor instead.
 func (*Compression) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Compression) GetContentTypes() []string {
@@ -177,7 +282,7 @@ type RoundTripLevels struct {
 
 func (x *RoundTripLevels) Reset() {
 	*x = RoundTripLevels{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[1]
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -189,7 +294,7 @@ func (x *RoundTripLevels) String() string {
 func (*RoundTripLevels) ProtoMessage() {}
 
 func (x *RoundTripLevels) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[1]
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -202,7 +307,7 @@ func (x *RoundTripLevels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTripLevels.ProtoReflect.Descriptor instead.
 func (*RoundTripLevels) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RoundTripLevels) GetLowMs() uint32 {
@@ -242,7 +347,7 @@ type CompressionFilter struct {
 
 func (x *CompressionFilter) Reset() {
 	*x = CompressionFilter{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -254,7 +359,7 @@ func (x *CompressionFilter) String() string {
 func (*CompressionFilter) ProtoMessage() {}
 
 func (x *CompressionFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -267,7 +372,7 @@ func (x *CompressionFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompressionFilter.ProtoReflect.Descriptor instead.
 func (*CompressionFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CompressionFilter) GetLevel() CompressionLevel {
@@ -330,7 +435,7 @@ type CacheCounters struct {
 
 func (x *CacheCounters) Reset() {
 	*x = CacheCounters{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +447,7 @@ func (x *CacheCounters) String() string {
 func (*CacheCounters) ProtoMessage() {}
 
 func (x *CacheCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +460,7 @@ func (x *CacheCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheCounters.ProtoReflect.Descriptor instead.
 func (*CacheCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CacheCounters) GetLookupsTotal() uint64 {
@@ -396,7 +501,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +513,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +526,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Cache) GetMinBytes() uint32 {
@@ -542,7 +647,7 @@ type Purge struct {
 
 func (x *Purge) Reset() {
 	*x = Purge{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +659,7 @@ func (x *Purge) String() string {
 func (*Purge) ProtoMessage() {}
 
 func (x *Purge) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +672,7 @@ func (x *Purge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purge.ProtoReflect.Descriptor instead.
 func (*Purge) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Purge) GetNumber() uint64 {
@@ -610,7 +715,7 @@ type CacheTold struct {
 
 func (x *CacheTold) Reset() {
 	*x = CacheTold{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[6]
+	mi := &file_dataplane_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +727,7 @@ func (x *CacheTold) String() string {
 func (*CacheTold) ProtoMessage() {}
 
 func (x *CacheTold) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[6]
+	mi := &file_dataplane_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +740,7 @@ func (x *CacheTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheTold.ProtoReflect.Descriptor instead.
 func (*CacheTold) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CacheTold) GetKind() string {
@@ -656,7 +761,13 @@ var File_dataplane_v1_content_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\n" +
-	"\x1adataplane/v1/content.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xdb\x02\n" +
+	"\x1adataplane/v1/content.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"k\n" +
+	"\x0eContentRewrite\x12#\n" +
+	"\rcontent_types\x18\x01 \x03(\tR\fcontentTypes\x124\n" +
+	"\x05pairs\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.ReplacementR\x05pairs\"G\n" +
+	"\vReplacement\x12\x16\n" +
+	"\x06search\x18\x01 \x01(\tR\x06search\x12 \n" +
+	"\vreplacement\x18\x02 \x01(\tR\vreplacement\"\xdb\x02\n" +
 	"\vCompression\x12#\n" +
 	"\rcontent_types\x18\x01 \x03(\tR\fcontentTypes\x12\x1b\n" +
 	"\tmin_bytes\x18\x02 \x01(\rR\bminBytes\x12!\n" +
@@ -728,31 +839,34 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
-	(*Compression)(nil),       // 1: weir.dataplane.v1.Compression
-	(*RoundTripLevels)(nil),   // 2: weir.dataplane.v1.RoundTripLevels
-	(*CompressionFilter)(nil), // 3: weir.dataplane.v1.CompressionFilter
-	(*CacheCounters)(nil),     // 4: weir.dataplane.v1.CacheCounters
-	(*Cache)(nil),             // 5: weir.dataplane.v1.Cache
-	(*Purge)(nil),             // 6: weir.dataplane.v1.Purge
-	(*CacheTold)(nil),         // 7: weir.dataplane.v1.CacheTold
-	(*AddressRange)(nil),      // 8: weir.dataplane.v1.AddressRange
-	(*TextMatch)(nil),         // 9: weir.dataplane.v1.TextMatch
+	(*ContentRewrite)(nil),    // 1: weir.dataplane.v1.ContentRewrite
+	(*Replacement)(nil),       // 2: weir.dataplane.v1.Replacement
+	(*Compression)(nil),       // 3: weir.dataplane.v1.Compression
+	(*RoundTripLevels)(nil),   // 4: weir.dataplane.v1.RoundTripLevels
+	(*CompressionFilter)(nil), // 5: weir.dataplane.v1.CompressionFilter
+	(*CacheCounters)(nil),     // 6: weir.dataplane.v1.CacheCounters
+	(*Cache)(nil),             // 7: weir.dataplane.v1.Cache
+	(*Purge)(nil),             // 8: weir.dataplane.v1.Purge
+	(*CacheTold)(nil),         // 9: weir.dataplane.v1.CacheTold
+	(*AddressRange)(nil),      // 10: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 11: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
-	2, // 0: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
-	3, // 1: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
-	0, // 2: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	8, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	9, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
-	6, // 5: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2,  // 0: weir.dataplane.v1.ContentRewrite.pairs:type_name -> weir.dataplane.v1.Replacement
+	4,  // 1: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
+	5,  // 2: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
+	0,  // 3: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
+	10, // 4: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	11, // 5: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	8,  // 6: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_content_proto_init() }
@@ -767,7 +881,7 @@ func file_dataplane_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
