@@ -168,7 +168,7 @@ func (d *decision) followIn(by *kinds.ServerAutoScalePolicy, seen sight, wantsMo
 // leftAlone drops the servers from an order that are gone, or that somebody has enabled again. Those that are enabled
 // stay in an order that the webhook may be carrying out. It tells whether none is left.
 func (d *decision) leftAlone(seen sight, now time.Time) bool {
-	isTaken := d.In.Phase == Waiting || d.In.Phase == Asking && !seen.isFree
+	isTaken := d.In.Phase == Waiting || d.In.Phase == Asking && !d.In.isFree(seen)
 	next := *d.In
 	next.Servers, next.Keys, next.Enabled = nil, nil, nil
 	var enabled []string
@@ -198,7 +198,7 @@ func (d *decision) leftAlone(seen sight, now time.Time) bool {
 	switch {
 	case len(next.Servers) > 0:
 		// what is asked for is no longer the same
-		if next.Phase == Asking && seen.isFree && len(next.Servers) < len(had.Servers) {
+		if next.isFree(seen) && len(next.Servers) < len(had.Servers) {
 			next.ID = orderID(d.UUID, "in", now)
 		}
 		return false

@@ -191,6 +191,21 @@ var stories = []struct{ name, policy, story string }{
 		look: IN_FAILED called off, enables c again: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %
 		open 99 99 99
 		rest: scaleout_cooldown lasts until 12:05:15`},
+	{"gets another server when the webhook is asked again for a removal that it has taken",
+		`"intelligent_autoscale":true,"scalein_cooldown":60`, `
+		open 5 5 0
+		look: IN_TRIGGERED disables c, to be removed: its servers had at most 10 connections in the last minute and take 300, which is 2900 % more, and intelligent_scalein_margin is 40 %
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202
+		wait 60s
+		look: IN_FAILED the pool still has c after 1m0s. The webhook is asked again
+		wait 60s
+		look:
+		between
+		open 90 90 0
+		look: OUT_TRIGGERED the webhook is asked for 1 server more: its servers have 180 connections and take 200, which is 11 % more, and intelligent_scaleout_margin is 20 %`},
 	{"calls a removal off that the webhook is asked for when somebody enables the server",
 		`"scalein_alertconfig_refs":["/api/alertconfig/in"],"max_scalein_adjustment_step":2`, `
 		alert in lasts

@@ -99,8 +99,12 @@ func (o *Order) until(now time.Time) *Order {
 
 // canBeCalledOff tells whether the servers of an order for fewer can be enabled again: no webhook removes them.
 func (o *Order) canBeCalledOff(seen sight) bool {
-	return o != nil && (o.Phase == Draining || o.Phase == Asking && seen.isFree || o.Phase == Failed && !o.Open)
+	return o != nil && (o.Phase == Draining || o.isFree(seen) || o.Phase == Failed && !o.Open)
 }
+
+// isFree tells whether the webhook is asked for the order, and has not taken it, and did not take it when it was asked
+// earlier.
+func (o *Order) isFree(seen sight) bool { return o.Phase == Asking && seen.isFree && !o.Open }
 
 // dropped says what becomes of the servers of an order for fewer that nobody follows any more.
 func (o *Order) dropped(why string) string {
