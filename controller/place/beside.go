@@ -133,7 +133,7 @@ func (s *service) successor(of Seat) *Seat {
 			continue
 		}
 		stands := next.State == Standby && s.engines[next.Engine].EnableState == "SE_STATE_ENABLED" &&
-			!s.shuns(next.Engine)
+			!s.shuns(next.Engine) && s.isReachedLike(next.Engine, of.Engine)
 		if stands || next.State == Starting && of.State == Stopped {
 			return &s.a.Seats[i]
 		}
@@ -180,8 +180,14 @@ func (s *service) relief(of Seat) *model.Engine {
 	return s.best(func(engine *model.Engine) bool {
 		at := s.in.Engines[engine.UUID]
 		return engine.UUID != of.Engine && at.Network == network && at.Plan == Taken &&
-			s.a.seat(engine.UUID) == nil && s.ownObjection(engine) == ""
+			s.a.seat(engine.UUID) == nil && s.ownObjection(engine) == "" && s.isReachedLike(engine.UUID, of.Engine)
 	})
+}
+
+// isReachedLike tells whether routers can know a route to an engine, if they can know one to the engine that stops for
+// it.
+func (s *service) isReachedLike(next, of string) bool {
+	return s.reach(next).State == Up || s.reach(of).State != Up
 }
 
 // mayStop tells whether a seat on a disabled engine may drain before another engine serves: one in its network is ready
