@@ -112,6 +112,8 @@ const (
 type Shun struct {
 	Engine string    `json:"engine"`
 	Until  time.Time `json:"until"`
+	// Outages is how often another engine has stopped for this one in vain. It is remembered for a day after Until.
+	Outages int `json:"outages,omitempty"`
 }
 
 // Duty is what an engine has to do for a virtual service.
@@ -172,7 +174,7 @@ func (a Assignment) Equal(b Assignment) bool {
 				x.NextHop == y.NextHop
 		}) &&
 		slices.EqualFunc(a.Shunned, b.Shunned, func(x, y Shun) bool {
-			return x.Engine == y.Engine && x.Until.Equal(y.Until)
+			return x.Engine == y.Engine && x.Until.Equal(y.Until) && x.Outages == y.Outages
 		})
 }
 

@@ -88,7 +88,7 @@ func (s *service) ownObjection(engine *model.Engine) string {
 	case s.cutOff(engine.UUID):
 		return fmt.Sprintf("has no BGP session with %s", s.reach(engine.UUID).Cut)
 	case s.shuns(engine.UUID):
-		return "failed to start it a while ago"
+		return s.whyShunned(engine.UUID)
 	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && !has:
 		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
 	case idle && s.isFull():
@@ -98,7 +98,19 @@ func (s *service) ownObjection(engine *model.Engine) string {
 }
 
 func (s *service) shuns(engine string) bool {
-	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
+	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool {
+		return shun.Engine == engine && shun.Until.After(s.in.Now)
+	})
+}
+
+func (s *service) whyShunned(engine string) string {
+	for _, shun := range s.a.Shunned {
+		if shun.Engine == engine && shun.Outages > 1 {
+			return fmt.Sprintf("failed to start it %d times, and is not tried again before %s, except by retryplacement",
+				shun.Outages, shun.Until.UTC().Format("2006-01-02 15:04 UTC"))
+		}
+	}
+	return "failed to start it a while ago"
 }
 
 // isFull tells whether max_se engines of the group are in use. Engines that are away do not count: others take over

@@ -30,7 +30,12 @@ const (
 	unheardFor = 30 * time.Second
 	// shunFor is how long placement avoids an engine that failed to start a virtual service.
 	shunFor = 5 * time.Minute
+	// outagesFor is how long placement remembers that an engine failed when another one had stopped for it.
+	outagesFor = 24 * time.Hour
 )
+
+// shunAfterOutage replaces shunFor after the first such failure, the second one, and any later one.
+var shunAfterOutage = []time.Duration{shunFor, time.Hour, 24 * time.Hour}
 
 // Input is all that a decision depends on. Nothing in it changes in place.
 type Input struct {

@@ -37,6 +37,7 @@ func (s *service) hearStarting(seat Seat) {
 	// only if no other Plan is on its way
 	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
+		s.trust(seat.Engine)
 		if seat.Cause == ScaleOut {
 			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it now", s.name(seat.Engine))
 		}
@@ -96,8 +97,7 @@ func (s *service) hearStandby(seat Seat) {
 
 // fail ends a seat that does not start, and the order behind it.
 func (s *service) fail(seat Seat, why string) {
-	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
-	s.again(s.in.Now.Add(shunFor))
+	s.shun(seat)
 	wanted := s.wanted()
 	switch seat.Cause {
 	case ScaleOut:
@@ -120,6 +120,31 @@ func (s *service) fail(seat Seat, why string) {
 		return
 	}
 	s.become(seat.Engine, Draining, Failed) // the engine may have the virtual service already, and not have reported it
+}
+
+// shun keeps the virtual service away from the engine of a seat for a while. If another engine has stopped for it in
+// vain, clients were cut off, so that the next try comes later each time.
+func (s *service) shun(seat Seat) {
+	shun, pause := Shun{Engine: seat.Engine}, shunFor
+	for _, earlier := range s.a.Shunned {
+		if earlier.Engine == seat.Engine {
+			shun.Outages = earlier.Outages
+		}
+	}
+	hasStopped := func(other Seat) bool { return other.State == Stopped && s.mayShare(other.Engine, seat.Engine) }
+	if seat.State == Starting && slices.ContainsFunc(s.a.Seats, hasStopped) {
+		pause = shunAfterOutage[min(shun.Outages, len(shunAfterOutage)-1)]
+		shun.Outages++
+	}
+	s.trust(seat.Engine)
+	shun.Until = s.in.Now.Add(pause)
+	s.a.Shunned = append(s.a.Shunned, shun)
+	s.again(shun.Until)
+}
+
+// trust forgets that an engine has failed.
+func (s *service) trust(engine string) {
+	s.a.Shunned = slices.DeleteFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
 }
 
 // callOff records why an order failed, and adds an event.

@@ -70,7 +70,13 @@ func (s *service) forget() {
 			s.drop(seat, "is deleted")
 		}
 	}
-	s.a.Shunned = slices.DeleteFunc(s.a.Shunned, func(shun Shun) bool { return !shun.Until.After(s.in.Now) })
+	s.a.Shunned = slices.DeleteFunc(s.a.Shunned, func(shun Shun) bool {
+		end := shun.Until
+		if shun.Outages > 0 {
+			end = end.Add(outagesFor)
+		}
+		return !end.After(s.in.Now)
+	})
 	for _, shun := range s.a.Shunned {
 		s.again(shun.Until)
 	}
