@@ -266,7 +266,7 @@ func (s sight) drained(order *Order, now time.Time) bool {
 		return true
 	case s.grace >= 0 && s.bound, waited < settleTime:
 		return false
-	case s.engines == 0, s.heard.IsZero(), now.Sub(s.heard) < tellTime: // nobody knows what they have
+	case s.heard.IsZero(), now.Sub(s.heard) < tellTime: // nobody knows what they have
 		return false
 	}
 	return !slices.ContainsFunc(s.servers, func(one server) bool {

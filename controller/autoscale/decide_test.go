@@ -151,6 +151,16 @@ var stories = []struct{ name, policy, story string }{
 		look:
 		taken
 		look: IN the webhook takes the order to remove c: 202`},
+	{"waits for nobody where no engine serves with the pool any more",
+		`"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
+		endless
+		alert in lasts
+		look: IN_TRIGGERED disables c, to be removed: alert in-1 fires: few requests
+		engines 0
+		wait 15s
+		look:
+		taken
+		look: IN the webhook takes the order to remove c: 202`},
 	{"waits for engines that are away no longer than a disabled server may finish",
 		`"scalein_alertconfig_refs":["/api/alertconfig/in"]`, `
 		alert in lasts

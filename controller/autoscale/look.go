@@ -40,6 +40,7 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 	w.config.Fleet.Read(func(known *fleet.Known) {
 		of := known.Pool(pool.UUID)
 		if of == nil {
+			isPlanned = false
 			return
 		}
 		seen.engines, seen.unheard = known.EnginesWith(of), known.Unheard(of)

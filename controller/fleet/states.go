@@ -76,17 +76,27 @@ func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 }
 
 // EnginesWith returns the number of engines that serve a virtual service with a pool. While a virtual service moves, an
-// engine that is about to leave does not count beside the one that takes its place.
+// engine that is about to leave does not count beside the one that takes its place. It counts while there is none.
 func (k *Known) EnginesWith(pool *model.Pool) int {
-	stay := map[string]bool{}
+	count := map[string]bool{}
 	for vs := range k.users[pool] {
+		var stay, leave []string
 		for _, seat := range k.Assignment(vs.UUID).Seats {
-			if seat.State == place.Starting || seat.State == place.Serving {
-				stay[seat.Engine] = true
+			switch seat.State {
+			case place.Starting, place.Serving:
+				stay = append(stay, seat.Engine)
+			case place.Leaving, place.Draining:
+				leave = append(leave, seat.Engine)
 			}
 		}
+		if len(stay) == 0 {
+			stay = leave
+		}
+		for _, engine := range stay {
+			count[engine] = true
+		}
 	}
-	return min(len(k.poolEngines(pool)), len(stay))
+	return min(len(k.poolEngines(pool)), len(count))
 }
 
 // Unheard returns the names of the engines that may still send clients to servers of a pool as it was before: they do

@@ -20,6 +20,9 @@ func TestEngineThatIsAboutToLeaveDoesNotCountBesideItsSuccessor(t *testing.T) {
 		{place.Leaving, place.Starting, []string{"se-one"}, 1},
 		{place.Leaving, place.Serving, []string{"se-one", "se-two"}, 1},
 		{place.Draining, place.Serving, []string{"se-one", "se-two"}, 1},
+		{place.Leaving, place.Standby, []string{"se-one"}, 1},
+		{place.Draining, place.Standby, []string{"se-one"}, 1},
+		{place.Stopped, place.Standby, nil, 0},
 	} {
 		s := fleettest.New(t)
 		s.State.Assignments = place.Assignments(nil).With([]place.Assignment{{VirtualService: "vs-1",
