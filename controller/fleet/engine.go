@@ -68,6 +68,7 @@ type Engine struct {
 // Refusal says why an engine refused a Plan.
 type Refusal struct {
 	Revision uint64
+	Since    time.Time // of the first refusal of this Plan
 	Errors   []*dataplanev1.Finding
 }
 

@@ -47,7 +47,14 @@ func (e *Engine) facts() place.Engine {
 	}
 	switch {
 	case e.Refusal != nil:
-		facts.Plan, facts.Refuses = place.Refused, e.Refusal.why()
+		facts.Plan, facts.Refuses, facts.Refused = place.Refused, e.Refusal.why(), e.Refusal.Since
+		for _, found := range e.Refusal.Errors {
+			if found.GetUuid() == "" { // it may concern anything
+				facts.Blames = nil
+				break
+			}
+			facts.Blames = append(facts.Blames, found.GetUuid())
+		}
 	case e.Wanted == nil:
 	case e.HasNewest():
 		facts.Plan = place.Taken

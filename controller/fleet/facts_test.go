@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,23 @@ func TestRefusalOfPlanThatIsNoLongerWantedIsForgotten(t *testing.T) {
 	s.Refused("se-one", old, []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "in use"}})
 	if s.Facts()["se-one"].Refuses != "" {
 		t.Error("an old refusal counts")
+	}
+}
+
+func TestRefusalNamesWhatItIsAboutAndIsAsOldAsTheFirstOfThePlan(t *testing.T) {
+	s := fleettest.New(t)
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	plan, first := s.Want(11, "vs-1")["se-one"], s.Now
+	about := []*dataplanev1.Finding{{Uuid: "vs-1"}, {Uuid: "pool-1"}}
+	s.Refused("se-one", plan, about)
+	s.Now = s.Now.Add(time.Minute)
+	s.Refused("se-one", plan, about)
+	if at := s.Facts()["se-one"]; !at.Refused.Equal(first) || !slices.Equal(at.Blames, []string{"vs-1", "pool-1"}) {
+		t.Errorf("since %v, for %v", at.Refused, at.Blames)
+	}
+	s.Refused("se-one", plan, append(about, &dataplanev1.Finding{Message: "is too long"}))
+	if blames := s.Facts()["se-one"].Blames; blames != nil {
+		t.Errorf("for %v", blames)
 	}
 }
 

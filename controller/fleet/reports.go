@@ -114,7 +114,11 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
 	if engine != nil && engine.Wanted == plan { // a newer Plan may be on its way already
-		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
+		since := f.now()
+		if engine.Refusal != nil {
+			since = engine.Refusal.Since
+		}
+		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Since: since, Errors: errors}
 		f.move()
 	}
 }

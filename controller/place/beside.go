@@ -129,7 +129,7 @@ func (s *service) successor(of Seat) *Seat {
 	}
 	for i, next := range s.a.Seats {
 		if next.Engine == of.Engine || !s.mayShare(next.Engine, of.Engine) || s.away(next.Engine) ||
-			s.in.Engines[next.Engine].Plan == Refused {
+			s.in.Engines[next.Engine].Plan == Refused && !s.bears(next) {
 			continue
 		}
 		stands := next.State == Standby && s.engines[next.Engine].EnableState == "SE_STATE_ENABLED" &&
@@ -208,8 +208,12 @@ func (s *service) isReady(next Seat) bool {
 
 // canReturn tells whether an engine that has stopped for another one could serve again.
 func (s *service) canReturn() bool {
+	return s.canBeCalledBack(func(seat Seat) bool { return seat.State == Stopped })
+}
+
+func (s *service) canBeCalledBack(is func(Seat) bool) bool {
 	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool {
-		return seat.State == Stopped && s.up(seat.Engine) && s.engines[seat.Engine].EnableState != forced
+		return is(seat) && s.up(seat.Engine) && s.engines[seat.Engine].EnableState != forced
 	})
 }
 

@@ -30,6 +30,8 @@ const (
 	unheardFor = 30 * time.Second
 	// shunFor is how long placement avoids an engine that failed to start a virtual service.
 	shunFor = 5 * time.Minute
+	// bearFor is how long a seat waits on an engine that refuses its Plan for something else: that may go.
+	bearFor = 10 * time.Second
 	// outagesFor is how long placement remembers that an engine failed when another one had stopped for it.
 	outagesFor = 24 * time.Hour
 )
@@ -56,6 +58,8 @@ type Engine struct {
 	Told      bool      // the engine has reported what it has; it has nothing that Holds lacks
 	Plan      PlanState // of the newest Plan for the engine
 	Refuses   string    // the reason, if Plan is Refused
+	Refused   time.Time // since when, if Plan is Refused
+	Blames    []string  // uuids of the objects for which Plan is Refused; empty: not known
 	Host      string    // on which the engine runs; empty: not known
 	// network namespace; of the engines in one, only one can listen at an address; empty: not known
 	Network    string

@@ -41,13 +41,32 @@ func (s *service) hearStarting(seat Seat) {
 		if seat.Cause == ScaleOut {
 			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it now", s.name(seat.Engine))
 		}
-	case engine.Up && engine.Plan == Refused && holding.Delivery.isDue() && s.canDoWithout(seat):
+	case engine.Up && engine.Plan == Refused && holding.Delivery.isDue() && !s.bears(seat) && s.canDoWithout(seat):
 		s.fail(seat, "refuses it: "+engine.Refuses)
 	case holding.Delivery.isDue() && !deadline.After(s.in.Now):
 		s.fail(seat, fmt.Sprintf("did not serve it within %d s", s.group.ScaleoutTimeoutS))
 	default:
 		s.again(deadline)
 	}
+}
+
+// bears tells whether a seat waits although its engine refuses its Plan: for something else, which may go from there.
+// Where nobody serves meanwhile, or could, it does not wait.
+func (s *service) bears(seat Seat) bool {
+	engine := s.in.Engines[seat.Engine]
+	end := engine.Refused.Add(bearFor)
+	if len(engine.Blames) == 0 || !end.After(s.in.Now) ||
+		!s.isServed() && !s.canBeCalledBack(Seat.isEnding) {
+		return false
+	}
+	for _, vs := range s.all {
+		concerns := vs.Concerns()
+		if slices.ContainsFunc(engine.Blames, func(uuid string) bool { return concerns[uuid] }) {
+			return false
+		}
+	}
+	s.again(end)
+	return true
 }
 
 // canDoWithout tells whether other engines serve, or could. Otherwise an engine that refuses its Plan keeps the seat,
@@ -90,7 +109,7 @@ func (s *service) hearStandby(seat Seat) {
 	case s.lacksRoom(seat.Engine) && (seat.Cause == Disabled || s.chooseStandby() != nil):
 		s.fail(seat, noRoom)
 	case seat.Cause == Disabled && engine.Up && engine.Plan == Refused && holding.Delivery.isDue() &&
-		holding.Duty != StandBy:
+		holding.Duty != StandBy && !s.bears(seat):
 		s.fail(seat, "refuses it: "+engine.Refuses)
 	}
 }

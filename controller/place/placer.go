@@ -216,7 +216,8 @@ func (p *Placer) wakeAll() {
 func (e Engine) saysTheSame(other Engine) bool {
 	return e.Up == other.Up && e.Since.Equal(other.Since) && e.Gathering.Equal(other.Gathering) &&
 		e.Told == other.Told && e.Network == other.Network &&
-		e.Plan.made() == other.Plan.made() && e.Refuses == other.Refuses && e.NextHop == other.NextHop &&
+		e.Plan.made() == other.Plan.made() && e.Refuses == other.Refuses && e.Refused.Equal(other.Refused) &&
+		slices.Equal(e.Blames, other.Blames) && e.NextHop == other.NextHop &&
 		maps.Equal(e.Sessions, other.Sessions)
 }
 

@@ -116,7 +116,12 @@ func (s *story) tell(t *testing.T, words []string) string {
 			s.start = s.now
 		}
 		s.engine(args[0], func(e *Engine) {
-			e.Up, e.Refuses, e.Since = verb != "down", strings.Join(args[1:], " "), s.now
+			e.Up, e.Since, e.Refused, e.Blames = verb != "down", s.now, s.now, nil
+			words := args[1:]
+			if len(words) > 0 && s.service(words[0]) != nil { // that is to blame
+				e.Blames = []string{s.service(words[0]).UUID}
+			}
+			e.Refuses = strings.Join(words, " ")
 			if e.Plan = min(e.Plan, Settled); e.Refuses != "" {
 				e.Plan = Refused
 			} else if _, heard := s.engines[args[0]]; !heard {

@@ -199,7 +199,8 @@ func (e *simEngine) converse() {
 		return
 	}
 	if !e.flight.arrived {
-		e.flight.refused = serves(e.flight.plan)[e.refuses] || e.isInTheWay(e.flight.plan)
+		e.flight.refused = serves(e.flight.plan)[e.refuses] || e.isInTheWay(e.flight.plan) ||
+			e.picky && standsBy(e.flight.plan, e.refuses)
 		if !e.flight.refused {
 			e.tell("%s takes Plan %d, and serves %v", e.UUID, e.flight.plan.GetRevision(),
 				slices.Sorted(maps.Keys(serves(e.flight.plan))))
@@ -212,7 +213,11 @@ func (e *simEngine) converse() {
 	e.flight = nil
 	if landed.refused {
 		e.refused, e.retry = landed.plan, e.now.Add(30*time.Second)
-		e.fleet.Refused(e.UUID, landed.plan, nil)
+		var errors []*dataplanev1.Finding
+		if e.picky && !e.isInTheWay(landed.plan) {
+			errors = []*dataplanev1.Finding{{Uuid: e.refuses}}
+		}
+		e.fleet.Refused(e.UUID, landed.plan, errors)
 		return
 	}
 	e.known = landed.plan

@@ -70,6 +70,7 @@ type sim struct {
 	joined     int       // number of engines that have joined
 	isolated   time.Time // until then no report reaches the controller
 	troubled   bool
+	picky      bool // engines refuse standbys, too, and name the virtual service that they refuse
 	compared   bool // compares decisions and Plans with those made without a memory
 
 	model    *model.Model // what operators wrote; they change it in place
@@ -93,6 +94,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &sim{
 		T: t, Rand: rand.New(rand.NewPCG(seed, 1)), began: start, now: start, troubled: true, compared: seed%4 == 0,
+		picky:    seed%3 == 0,
 		revision: 1, offered: map[string]int64{}, router: simRouter(), networks: []int{0, 0, 3, 4, 1}[seed%5],
 	}
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
