@@ -21,7 +21,11 @@ import (
 	"github.com/weir-lb/weir/controller/turns"
 )
 
-const lookEvery = 5 * time.Second
+const (
+	lookEvery = 5 * time.Second
+	// savesMost limits what is saved in one look, so that no look takes long. Other pools are decided in the next one.
+	savesMost = 200
+)
 
 // Config is what a Watch needs.
 type Config struct {
@@ -68,8 +72,10 @@ type Of func(poolUUID string) *Status
 // Watch scales pools. It is safe for concurrent use.
 type Watch struct {
 	config Config
-	asking map[string]*asking // by id of the order; only Look uses it
+	asking map[string]*asking // by id of the order, at most two of each pool; only Look uses it
 	pools  map[string]*memory // by uuid of the pool; only Look uses it
+	saves  int                // in this look; only Look uses it
+	lines  lines
 	busy   sync.WaitGroup
 
 	mu    sync.RWMutex
@@ -79,7 +85,7 @@ type Watch struct {
 // New starts nothing; Run does.
 func New(config Config) *Watch {
 	return &Watch{config: config, asking: map[string]*asking{}, pools: map[string]*memory{},
-		known: map[string]*Status{}}
+		lines: newLines(), known: map[string]*Status{}}
 }
 
 // Run looks until ctx ends.
@@ -99,12 +105,13 @@ func (w *Watch) Of(poolUUID string) *Status {
 // Look looks at all pools once.
 func (w *Watch) Look(ctx context.Context) {
 	view, known := w.config.View(), map[string]*Status{}
-	alarms := alarmsIn(view)
+	alarms := sync.OnceValue(func() alarms { return alarmsIn(view) })
+	w.saves = 0
 	for _, record := range view.List(PoolKind) {
 		if ref, _ := record.Object["autoscale_policy_ref"].(string); ref == "" {
 			continue
 		}
-		if pool := read(view, record); pool != nil {
+		if pool := w.remembers(record.UUID).read(view, record); pool != nil {
 			known[record.UUID] = w.follow(ctx, view, pool, alarms)
 		}
 	}
@@ -115,6 +122,7 @@ func (w *Watch) Look(ctx context.Context) {
 	}
 	w.stopAsking(known)
 	maps.DeleteFunc(w.pools, func(uuid string, _ *memory) bool { return known[uuid] == nil })
+	w.lines.forget(view)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known = known
@@ -138,7 +146,7 @@ func (w *Watch) stopAsking(known map[string]*Status) {
 	}
 }
 
-// scaled is a pool with a policy.
+// scaled is a pool with a policy. Nothing changes it: it is kept as long as it is the newest.
 type scaled struct {
 	kinds.Pool
 	tenant    string
@@ -182,9 +190,10 @@ func object[T any](view *store.View, kind, ref string) *T {
 }
 
 // follow decides about a pool, and carries out what was decided.
-func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alarms alarms) *Status {
+func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alarms func() alarms) *Status {
 	now, seen, memory := w.config.Now(), w.see(pool, alarms), w.remembers(pool.UUID)
 	state, _ := stateOf(view, pool.UUID)
+	seen.outcomes = w.outcomes(state.Out.id(), state.In.id())
 	removal := w.asking[state.In.id()]
 	isHeld, isFree, release := removal.hold()
 	defer release()
@@ -200,7 +209,12 @@ func (w *Watch) follow(ctx context.Context, view *store.View, pool *scaled, alar
 	default:
 		d = decide(state, pool.policy, seen, now)
 	}
-	if !d.State.equal(state) {
+	switch {
+	case d.State.equal(state):
+	case w.saves >= savesMost:
+		d = decision{State: state, reason: "many pools scale at this moment: this one is looked at again"}
+	default:
+		w.saves++
 		err := w.config.Save(ctx, Change{Pool: pool.UUID, Modified: pool.modified, State: &d.State,
 			Enable: d.enable, Disable: d.disable})
 		switch {

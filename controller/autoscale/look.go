@@ -20,10 +20,10 @@ const (
 )
 
 // see collects what is known of a pool. What operators want is from the store, because the fleet hears of it later.
-func (w *Watch) see(pool *scaled, alarms alarms) sight {
+func (w *Watch) see(pool *scaled, alarms func() alarms) sight {
 	seen := sight{limit: int(pool.MaxConnectionsPerServer), needed: int(pool.MinServersUp),
 		grace: time.Duration(pool.GracefulDisableMin) * time.Minute,
-		bound: pool.ServerDisableType == "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT", outcomes: w.outcomes()}
+		bound: pool.ServerDisableType == "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT"}
 	at, named := map[string]int{}, false
 	for i := range pool.Servers {
 		one := &pool.Servers[i]
@@ -66,7 +66,9 @@ func (w *Watch) see(pool *scaled, alarms alarms) sight {
 	memory, now := w.remembers(pool.UUID), w.config.Now()
 	seen.peak, seen.fewest, seen.isWatched = memory.note(seen.open(), seen.engines, now)
 	seen.heard = memory.hear(isPlanned && len(seen.unheard) == 0, now)
-	seen.out, seen.in = alarms.about(about, pool.policy.OutRuleRefs), alarms.about(about, pool.policy.InRuleRefs)
+	if by := pool.policy; len(by.OutRuleRefs)+len(by.InRuleRefs) > 0 {
+		seen.out, seen.in = alarms().about(about, by.OutRuleRefs), alarms().about(about, by.InRuleRefs)
+	}
 	return seen
 }
 

@@ -3,6 +3,9 @@ package autoscale
 import (
 	"slices"
 	"time"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // watchedFor is how long the load of a pool is watched before servers leave. Its highest load in that time counts: one
@@ -16,6 +19,34 @@ type memory struct {
 	heard   time.Time // since when all engines have heard of the disabled servers; zero: they have not
 	rests   time.Time // nothing is decided before, because a decision could not be stored
 	problem string    // why not
+	known   reading
+}
+
+// reading is a pool as it was read, and the records that it was read from. These keep their pointers until they change.
+type reading struct {
+	from [4]*store.Record
+	pool *scaled // nil: it cannot be read
+}
+
+// read returns nil if the pool or its policy cannot be read.
+func (m *memory) read(view *store.View, record *store.Record) *scaled {
+	if now := m.known.pool.records(view, record); m.known.pool == nil || now != m.known.from {
+		m.known.pool = read(view, record)
+		m.known.from = m.known.pool.records(view, record)
+	}
+	return m.known.pool
+}
+
+// records are those that a pool is read from.
+func (s *scaled) records(view *store.View, pool *store.Record) (of [4]*store.Record) {
+	if s == nil {
+		return of
+	}
+	of[0] = pool
+	of[1], _ = view.Get(policyKind, schema.UUIDOf(policyKind, s.AutoscalePolicyRef))
+	of[2], _ = view.Get(launchKind, schema.UUIDOf(launchKind, s.AutoscaleLaunchRef))
+	of[3], _ = view.Get(webhookKind, s.webhook)
+	return of
 }
 
 type loadAt struct {

@@ -79,6 +79,7 @@ const (
 // asking is an order that a webhook is asked for. The outcome is nil until that has ended.
 type asking struct {
 	cancel  context.CancelFunc
+	line    line
 	outcome atomic.Pointer[outcome]
 
 	mu     sync.Mutex // held while a request is under way
@@ -108,7 +109,8 @@ func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, was State,
 			continue
 		}
 		asks, cancel := context.WithCancel(ctx)
-		one := &asking{cancel: cancel, isOpen: each.was.isAsked(order.ID)} // an earlier leader may have asked
+		one := &asking{cancel: cancel, line: w.lines.of(pool.webhook),
+			isOpen: each.was.isAsked(order.ID)} // an earlier leader may have asked
 		said := requestOf(order, pool, seen, each.action)
 		w.asking[order.ID] = one
 		w.busy.Go(func() { w.ask(asks, one, pool, said) })
@@ -119,7 +121,9 @@ func (w *Watch) askFor(ctx context.Context, pool *scaled, seen sight, was State,
 func (w *Watch) ask(ctx context.Context, one *asking, pool *scaled, said *request) {
 	defer one.cancel()
 	for try := 1; ; try++ {
-		if w.try(ctx, one, pool, said, try) {
+		leave := one.line.enter(ctx)
+		ended := w.try(ctx, one, pool, said, try)
+		if leave(); ended {
 			return
 		}
 		w.config.Pause(ctx, try)
@@ -154,12 +158,14 @@ func (w *Watch) try(ctx context.Context, one *asking, pool *scaled, said *reques
 	return true
 }
 
-// outcomes are those of the orders that webhooks were asked for.
-func (w *Watch) outcomes() map[string]outcome {
+// outcomes are those of orders that webhooks were asked for.
+func (w *Watch) outcomes(ids ...string) map[string]outcome {
 	ended := map[string]outcome{}
-	for id, one := range w.asking {
-		if said := one.outcome.Load(); said != nil {
-			ended[id] = *said
+	for _, id := range ids {
+		if one := w.asking[id]; one != nil {
+			if said := one.outcome.Load(); said != nil {
+				ended[id] = *said
+			}
 		}
 	}
 	return ended
