@@ -46,7 +46,7 @@ func TestLaunchConfigWithoutAWebhookWarnsAndTellsNobody(t *testing.T) {
 	if told := kind.Reveals(created(t, kind.Name, `{"name":"a"}`)); len(told) > 0 {
 		t.Errorf("without a webhook it tells %v", told)
 	}
-	if told := kind.Reveals(created(t, kind.Name, `{"name":"a","weir_webhook_ref":"/api/webhook/w"}`)); len(told) != 1 {
+	if told := kind.Reveals(created(t, kind.Name, `{"name":"a","weir_webhook_ref":"/api/webhook/w"}`)); len(told) != 2 {
 		t.Errorf("with a webhook it tells %v", told)
 	}
 }

@@ -16,12 +16,12 @@ type AutoScaleLaunchConfig struct {
 	WebhookRef  string   `json:"weir_webhook_ref" ref:"webhook"`
 }
 
-// Reveals: the webhook is told of pools and their servers.
+// Reveals: the webhook is told of pools and their servers, and which alert is the reason.
 func (c *AutoScaleLaunchConfig) Reveals() []string {
 	if c.WebhookRef == "" {
 		return nil
 	}
-	return []string{"PERMISSION_POOL"}
+	return []string{"PERMISSION_POOL", "PERMISSION_ALERT"}
 }
 
 func init() {

@@ -10,13 +10,15 @@ import { everything, hasCache, purgedText, purgeOf } from './purge'
 const kind = 'virtualservice'
 const everyMs = 30_000
 
-/** Has engines answer no more with stored responses, where the service has a cache. */
+/** Has engines answer no more with stored responses, where the service has a cache, or may have one. */
 export function PurgeCache({ of }: { of: Service }) {
   const tenant = useTenant()
   const profile = uuidOf(of.application_profile_ref)
   const read = useData<JsonObject>(profile ? `/api/applicationprofile/${profile}` : null, everyMs)
   const [choice, setChoice] = useState(everything)
-  if (!hasCache(read.value)) return null
+  // Who may not read the profile may purge all the same.
+  const isUnreadable = read.value === undefined && read.error !== undefined
+  if (!hasCache(read.value) && !isUnreadable) return null
   const purge = async () => {
     const asked = purgeOf(choice)
     await order(kind, of.uuid, 'purge', asked, tenant, (answer) => purgedText(of.name, asked, answer['all'] === true))

@@ -17,10 +17,11 @@ test('never purges all because no URI is given', () => {
   expect(() => purgeOf({ ...some, text: Array.from({ length: 33 }, (_, i) => `/${i}`).join('\n') })).toThrow(/33 URIs/)
 })
 
-test('a service has a cache if its profile stores responses', () => {
+test('a service has a cache if its profile has settings of one, also while it is off', () => {
   expect(hasCache(undefined)).toBe(false)
   expect(hasCache({ type: 'APPLICATION_PROFILE_TYPE_L4' })).toBe(false)
-  expect(hasCache({ http_profile: { cache_config: { enabled: false } } })).toBe(false)
+  expect(hasCache({ http_profile: { cache_config: { enabled: false } } })).toBe(true)
+  expect(hasCache({ http_profile: {} })).toBe(false)
   expect(hasCache({ http_profile: { cache_config: { enabled: true } } })).toBe(true)
 })
 
@@ -28,6 +29,8 @@ test('says what was purged, also if that was more than was asked', () => {
   expect(purgedText('shop', {}, true)).toBe('service shop: all stored responses purged')
   expect(purgedText('shop', { uris: ['/a'] }, false)).toBe('service shop: /a purged')
   expect(purgedText('shop', { uris: ['/a', '/b'] }, false)).toBe('service shop: 2 URIs purged')
+  expect(purgedText('shop', { uris: ['/a/'], prefix: true }, false)).toBe('service shop: all paths that begin with /a/ purged')
+  expect(purgedText('shop', { uris: ['/a/', '/b/'], prefix: true }, false)).toBe('service shop: all paths that begin with those of 2 URIs purged')
   expect(purgedText('shop', { uris: ['/a'] }, true)).toBe('service shop: all stored responses purged')
 })
 

@@ -18,11 +18,10 @@ export const everything: Choice = { isAll: true, text: '', isPrefix: false }
 // The controller takes no more of one request.
 const urisMost = 32
 
-/** Whether an application profile has engines store responses. */
+/** Whether an application profile may have had engines store responses: also while its cache is off, they are kept. */
 export function hasCache(profile: JsonObject | undefined): boolean {
   const http = profile?.['http_profile'] as JsonObject | undefined
-  const cache = http?.['cache_config'] as JsonObject | undefined
-  return cache?.['enabled'] === true
+  return http?.['cache_config'] != null
 }
 
 /** What the controller is asked. Error: what is missing. */
@@ -41,7 +40,8 @@ export function urisIn(text: string): string[] {
 }
 
 /** What was done. The controller may purge all instead of many URIs. */
-export function purgedText(name: string, { uris }: Purge, isAll: boolean): string {
+export function purgedText(name: string, { uris, prefix }: Purge, isAll: boolean): string {
   if (isAll || !uris) return `service ${name}: all stored responses purged`
-  return `service ${name}: ${uris.length === 1 ? uris[0] : `${uris.length} URIs`} purged`
+  const what = uris.length === 1 ? uris[0] : `${uris.length} URIs`
+  return `service ${name}: ${prefix ? `all paths that begin with ${uris.length === 1 ? what : `those of ${what}`}` : what} purged`
 }
