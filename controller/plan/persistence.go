@@ -33,8 +33,10 @@ func keptByAddress(pool *model.Pool) bool {
 }
 
 func keptByTLS(pool *model.Pool) bool {
-	return pool.Persistence != nil && pool.Persistence.Type == "PERSISTENCE_TYPE_TLS"
+	return pool.Persistence != nil && pool.Persistence.Type == typeTLS
 }
+
+const typeTLS = "PERSISTENCE_TYPE_TLS"
 
 // persist makes clients return to the server that served them before, on every engine. Engines store and exchange
 // nothing for that.
@@ -81,7 +83,11 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 
 // noteSessionsOfTLS warns of pools that keep clients by sessions of TLS which clients here cannot resume.
 func (d *draft) noteSessionsOfTLS() {
-	if !hasOwnTLS(d.vs) || d.service.GetTls().GetSessionResumption() {
+	ends := d.vs // what ends the TLS of its clients
+	if !hasOwnTLS(ends) {
+		ends = ends.Parent
+	}
+	if ends == nil || httpsPort(ends) != 0 && ends.SSLProfile != nil && ends.SSLProfile.EnableSSLSessionReuse {
 		return
 	}
 	for _, each := range d.vs.Pools() {
@@ -195,11 +201,17 @@ var unheededOfPersistence = declare("applicationpersistenceprofile", "",
 			return p.HTTPCookie != nil && p.HTTPCookie.EncryptionKey != "" && current(p.HTTPCookie) < 0
 		}, "is the name of no key with an aes_key: the first that has one makes cookies"},
 		{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
-			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin
+			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin && p.Type == typeTLS
+		}, "sessions of TLS last for ssl_session_timeout of the SSL profile: has no effect"},
+		{"ip_persistence_profile.ip_persistent_timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.ClientIP != nil && p.ClientIP.TimeoutMin != defaultIPTimeoutMin && p.Type != typeTLS
 		}, "clients keep their server however long they are away: has no effect"},
 		{"app_cookie_persistence_profile.timeout", func(p *kinds.ApplicationPersistenceProfile) bool {
 			return p.AppCookie != nil && p.AppCookie.TimeoutMin != defaultAppTimeoutMin
 		}, "clients keep their server as long as they send its cookie: has no effect"},
+		{"ip_persistence_profile.ip_mask", func(p *kinds.ApplicationPersistenceProfile) bool {
+			return p.ClientIP != nil && p.ClientIP.MaskBits < 128 && p.Type == typeTLS
+		}, "is for persistence by address, and not by session of TLS: has no effect"},
 	})
 
 // current is the place of the key that encryption_key names; -1: there is none.

@@ -128,7 +128,7 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	}, "needs max_concurrent_connections_per_server or max_conn_rate_per_server: no request ever waits"},
 	{"server_disable_type", func(p *model.Pool) bool {
 		return p.ServerDisableType == keepsPersistent && !bindsClients(p) && !keptByAddress(p)
-	}, "needs persistence by cookie, header field or client address: has no effect"},
+	}, "needs persistence by cookie, header field, client address or session of TLS: has no effect"},
 	{"ignore_server_port", func(p *model.Pool) bool {
 		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
 	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},
