@@ -58,9 +58,7 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		into.WaitsForHashed = from.RequestQueueEnabled
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
-		if keptByTLS(from) {
-			into.HashInput = dataplanev1.HashInput_HASH_INPUT_TLS_SESSION
-		}
+		into.HashesTlsSession = keptByTLS(from)
 		into.HashAddresses = from.IgnoreServerPort
 	case profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" && profile.HTTPCookie != nil:
 		warnUnheeded(subject, unheededOfPersistence, profile, report)

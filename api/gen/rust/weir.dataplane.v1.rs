@@ -2417,6 +2417,9 @@ pub struct Pool {
     /// for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
     #[prost(bool, tag = "681")]
     pub waits_for_hashed: bool,
+    /// HASH_INPUT_TLS_SESSION, and not the HASH_INPUT_SOURCE_ADDRESS that data planes go by which do not know it.
+    #[prost(bool, tag = "691")]
+    pub hashes_tls_session: bool,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -484,6 +484,7 @@ fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> O
 
 fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<HashInput> {
     match v1::HashInput::try_from(source.hash_input) {
+        Ok(v1::HashInput::SourceAddress) if source.hashes_tls_session => Some(HashInput::TlsSession),
         Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress(bits(source.hashed_bits))),
         Ok(v1::HashInput::SourceAddressAndPort) => Some(HashInput::SourceAddressAndPort),
         Ok(v1::HashInput::Uri) => Some(HashInput::Uri),

@@ -1,6 +1,6 @@
 //! Clients that a session of TLS binds to their server.
 
-use weir_api::dataplane::v1::{self as api, Algorithm, HashInput, TicketKeys};
+use weir_api::dataplane::v1::{self as api, Algorithm, TicketKeys};
 use weir_tls::ClientConfig;
 
 use crate::{
@@ -19,7 +19,7 @@ fn bound_by_session(plan: api::Plan) -> api::Plan {
     let keys = vec![vec![7; 80]];
     tls.ticket_keys = Some(TicketKeys { keys, lifetime_s: 3600, until_unix_s: u64::MAX, keep_origin: true });
     let pool = &mut plan.pools[0];
-    (pool.algorithm, pool.hash_input) = (Algorithm::ConsistentHash.into(), HashInput::TlsSession.into());
+    (pool.algorithm, pool.hashes_tls_session) = (Algorithm::ConsistentHash.into(), true);
     plan
 }
 

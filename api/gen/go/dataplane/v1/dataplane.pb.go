@@ -4448,8 +4448,10 @@ type Pool struct {
 	RequestQueueDepth *uint32    `protobuf:"varint,680,opt,name=request_queue_depth,json=requestQueueDepth,proto3,oneof" json:"request_queue_depth,omitempty"`
 	ConnectRate       *RateLimit `protobuf:"bytes,682,opt,name=connect_rate,json=connectRate,proto3" json:"connect_rate,omitempty"`             // of new connections to each server, on this engine; unset: no limit
 	WaitsForHashed    bool       `protobuf:"varint,681,opt,name=waits_for_hashed,json=waitsForHashed,proto3" json:"waits_for_hashed,omitempty"` // for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// HASH_INPUT_TLS_SESSION, and not the HASH_INPUT_SOURCE_ADDRESS that data planes go by which do not know it.
+	HashesTlsSession bool `protobuf:"varint,691,opt,name=hashes_tls_session,json=hashesTlsSession,proto3" json:"hashes_tls_session,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
@@ -4716,6 +4718,13 @@ func (x *Pool) GetConnectRate() *RateLimit {
 func (x *Pool) GetWaitsForHashed() bool {
 	if x != nil {
 		return x.WaitsForHashed
+	}
+	return false
+}
+
+func (x *Pool) GetHashesTlsSession() bool {
+	if x != nil {
+		return x.HashesTlsSession
 	}
 	return false
 }
@@ -6788,7 +6797,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xca\r\n" +
+	"revocation\"\xf9\r\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6831,7 +6840,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddresses\x124\n" +
 	"\x13request_queue_depth\x18\xa8\x05 \x01(\rH\x03R\x11requestQueueDepth\x88\x01\x01\x12@\n" +
 	"\fconnect_rate\x18\xaa\x05 \x01(\v2\x1c.weir.dataplane.v1.RateLimitR\vconnectRate\x12)\n" +
-	"\x10waits_for_hashed\x18\xa9\x05 \x01(\bR\x0ewaitsForHashedB\x0e\n" +
+	"\x10waits_for_hashed\x18\xa9\x05 \x01(\bR\x0ewaitsForHashed\x12-\n" +
+	"\x12hashes_tls_session\x18\xb3\x05 \x01(\bR\x10hashesTlsSessionB\x0e\n" +
 	"\f_hashed_bitsB\x15\n" +
 	"\x13_disable_timeout_msB\x12\n" +
 	"\x10_down_timeout_msB\x16\n" +
