@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +192,46 @@ func TestClientThatChangesEnginesBelowItsRateIsNeverRefused(t *testing.T) {
 						t.Errorf("%.0f of %.0f are refused: %v", refused, asked, passed)
 					}
 				})
+		}
+	}
+}
+
+// dataplane/rate writes what an engine does (tests/transcript.rs).
+func TestModelOfAnEngineDoesWhatEnginesDo(t *testing.T) {
+	text, err := os.ReadFile("testdata/engine.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{scene: scene{8, 100. / 60, 60}, arrival: -10}
+	for n, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		var ms, number float64
+		var shift int32
+		at, what, _ := strings.Cut(line, " ")
+		fmt.Sscan(at, &ms)
+		now, is := ms/1000, ""
+		switch strings.Fields(what)[0] {
+		case "asked":
+			if is = "asked refused"; e.ask(now) {
+				is = "asked passes"
+			}
+		case "hears":
+			fmt.Sscanf(what, "hears %g share %d shift", &number, &shift)
+			e.hear(now, &dataplanev1.KeyShares{Limits: []*dataplanev1.LimitShares{{Keys: []*dataplanev1.KeyShare{
+				{Tag: tag, Share: uint32(number), Shift: shift}}}}})
+			continue
+		case "reports":
+			is = "reports nothing"
+			if report := e.report(now); report != nil {
+				key := report.GetLimits()[0].GetKeys()[0]
+				fmt.Sscanf(what, "reports %g asked %d used", &number, &shift)
+				if used := int32(key.GetUsed()); used >= shift-1 && used <= shift+1 { // it counts in parts of a second
+					key.Used = uint32(shift)
+				}
+				is = fmt.Sprintf("reports %d asked %d used", key.GetAsked(), key.GetUsed())
+			}
+		}
+		if is != what {
+			t.Fatalf("line %d is %q, and the model %q", n+1, line, is)
 		}
 	}
 }
