@@ -67,6 +67,8 @@ func (s *service) objection(engine *model.Engine) string {
 	case goes == nil || goes.Cause != Disabled || goes.counts():
 	case at.Plan == Refused:
 		return "refuses its Plan: " + at.Refuses
+	case s.in.Engines[listener].Plan == Refused:
+		return fmt.Sprintf("waits for %s, which refuses its Plan: %s", s.name(listener), s.in.Engines[listener].Refuses)
 	case s.a.seat(engine.UUID) != nil:
 		return fmt.Sprintf("takes over once %s has stopped", s.name(listener))
 	}
