@@ -264,7 +264,13 @@ impl Pools {
         let owner = named.or_else(|| row.balancer.owner_id(key));
         let Some(owner) = owner.filter(|owner| !tried.contains(owner)) else { return Tie::None };
         match row.balancer.bound(now.nanos, owner) {
-            Bound::Server(_) => Tie::Taken,
+            Bound::Server(position) => match row.connection_wait(position, now).filter(|_| pool.http2.is_none()) {
+                Some(nanos) => {
+                    self.admits_after(nanos, now);
+                    Tie::Full
+                }
+                None => Tie::Taken,
+            },
             Bound::Nothing => Tie::Denied,
             Bound::Another if row.balancer.is_only_full(now.nanos, owner) => Tie::Full,
             Bound::Another => Tie::None,

@@ -162,7 +162,16 @@ fn streams_on_a_connection_that_stands_do_not_count() {
 fn requests_in_a_queue_wait_for_the_next_connection_too() {
     let mut plan = limited(plan(1), busy());
     plan.pools[0].request_queue_depth = Some(8);
-    let mut stage = Stage::new(&plan);
+    wait_in_a_queue(&plan);
+    // Each is bound to the server.
+    let pool = &mut plan.pools[0];
+    (pool.algorithm, pool.hash_input) = (api::Algorithm::ConsistentHash as i32, api::HashInput::SourceAddress as i32);
+    pool.waits_for_hashed = true;
+    wait_in_a_queue(&plan);
+}
+
+fn wait_in_a_queue(plan: &api::Plan) {
+    let mut stage = Stage::new(plan);
     assert_eq!(status(&gets(&mut stage, GET)), "200");
     let waiting: Vec<_> = (0..2).map(|_| asks(&mut stage, GET)).collect();
     assert_eq!((stage.dials(), stage.failures(Cause::ServerConnectionRate)), (1, 0));
