@@ -19,8 +19,11 @@ const USUAL_MIN: f64 = 0.07;
 /// The evidence that ejects a server, and the most that counts. Where it is known how many errors the others have, a server
 /// that is as they are brings so much once in about twenty million responses.
 const ENOUGH: f64 = 17.0;
-/// Errors that come at once may be one event, such as a restart, or the end of a connection with many streams.
-const LASTS_NS: u64 = 1_000_000_000;
+/// Errors that come at once may be one event, such as a restart, or the end of a connection with many streams: those of
+/// such a moment eject no server.
+const MOMENT_NS: u64 = 1_000_000_000;
+/// A server that comes back may fail once more while it loads: so two moments do not eject it either.
+const MOMENTS_MIN: u8 = 3;
 /// By so much more than the others, when it is ejected and when a trial fails.
 const WORSE_BY: f64 = 0.25;
 /// After a trial without an error.
@@ -49,8 +52,9 @@ pub(crate) struct Errors {
     part: f64,
     /// That the server fails: from 0 to [`ENOUGH`].
     evidence: f64,
-    /// When it was 0 last.
-    since_ns: u64,
+    /// In how many moments there were errors since it was 0 last, and when the last moment began.
+    moments: u8,
+    moment_ns: u64,
     /// Since the server was without errors.
     ejections: u32,
     ejection: Option<Ejection>,
@@ -105,7 +109,7 @@ impl Errors {
             None => {
                 self.fade(now_ns);
                 self.count(shown, beside.errors.clamp(USUAL_MIN, FAILING), now_ns);
-                let lasts = now_ns.saturating_sub(self.since_ns) >= LASTS_NS;
+                let lasts = self.moments >= MOMENTS_MIN;
                 let is_enough = lasts && self.evidence >= ENOUGH && self.are_more_than(beside.errors);
                 if shown != Shown::Good && beside.may_eject && is_enough {
                     self.eject(now_ns);
@@ -130,7 +134,11 @@ impl Errors {
     /// `usual`: the part of errors of a server that does not fail.
     fn count(&mut self, shown: Shown, usual: f64, now_ns: u64) {
         if self.evidence == 0.0 {
-            self.since_ns = now_ns;
+            self.moments = 0;
+        }
+        let begins = self.moments == 0 || now_ns.saturating_sub(self.moment_ns) >= MOMENT_NS;
+        if shown != Shown::Good && begins {
+            (self.moments, self.moment_ns) = (self.moments.saturating_add(1), now_ns);
         }
         let good = ((1.0 - FAILING) / (1.0 - usual)).ln();
         if shown == Shown::LateError {
@@ -213,7 +221,7 @@ mod tests {
     fn after(errors: u64, beside: Beside) -> Errors {
         let mut all = Errors::default();
         for number in 0..errors {
-            let now_ns = BEGIN - LASTS_NS + LASTS_NS * number / (errors - 1).max(1);
+            let now_ns = BEGIN - 2 * MOMENT_NS + 2 * MOMENT_NS * number / (errors - 1).max(1);
             all.judged(Shown::Error, now_ns, now_ns, beside);
         }
         all
@@ -244,12 +252,12 @@ mod tests {
             let beside = Beside { errors: others, may_eject: true };
             (1..1000).find(|errors| after(*errors, beside).are_ejecting())
         };
-        assert_eq!([0.2, 0.5, 0.7, 0.8].map(errors_until_ejected), [Some(12), Some(27), Some(57), None]);
+        assert_eq!([0.2, 0.5, 0.7, 0.8].map(errors_until_ejected), [Some(13), Some(29), Some(57), None]);
         assert!(!after(1000, Beside { errors: 1.0, may_eject: true }).are_ejecting());
     }
 
     #[test]
-    fn errors_of_one_moment_do_not_eject() {
+    fn errors_of_two_moments_do_not_eject() {
         let at = |millis: u64| BEGIN + millis * 1_000_000;
         let mut errors = Errors::default();
         (0..100).for_each(|number| errors.judged(Shown::Error, BEGIN, at(number), GOOD));
@@ -258,7 +266,11 @@ mod tests {
         (0..6).for_each(|_| restarted.judged(Shown::Good, at(500), at(600), GOOD));
         (0..6).for_each(|number| restarted.judged(Shown::Error, at(2000), at(2000 + number), GOOD));
         assert!(!restarted.are_ejecting(), "it has begun again");
-        errors.judged(Shown::Error, at(999), at(1000), GOOD);
+        errors.judged(Shown::Error, at(1400), at(1500), GOOD);
+        assert!(!errors.are_ejecting(), "it has come back, and loads");
+        errors.judged(Shown::Error, at(2400), at(2499), GOOD);
+        assert!(!errors.are_ejecting(), "the second moment is not over");
+        errors.judged(Shown::Error, at(2400), at(2500), GOOD);
         assert!(errors.are_ejecting());
     }
 

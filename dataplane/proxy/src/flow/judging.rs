@@ -67,7 +67,8 @@ pub(super) fn may_be_of_client(error: Error, exchange: &Exchange, is_call: bool,
     match error {
         // It may ask for WebSocket where there is none, or for much in a head.
         Error::Response(WebSocketAccept | HeadTooLarge | FieldTooLarge | TooManyFields) => true,
-        Error::ResponseTimeout => exchange.awaits_body(),
+        // A server that does not take what has come cannot blame the client.
+        Error::ResponseTimeout => exchange.stamps.starves(),
         // Calls may answer before they have all of it.
         Error::ServerClosed | Error::ServerReset | Error::StreamReset(_) => {
             is_kept_waiting(exchange, now) && !(is_call && exchange.has_begun_response())

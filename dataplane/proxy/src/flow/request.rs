@@ -283,12 +283,15 @@ impl Proxy {
         }
         let sent = !exchange.awaits_body();
         if sent {
-            exchange.stamps.sent(io.now());
+            exchange.stamps.sent_whole(io.now());
         }
         if sent && exchange.form == Form::Content {
             end_body(io, core, exchange, to);
         }
         if sent || to.line.is_full(io, &core.room) {
+            if !sent {
+                exchange.stamps.begin_again();
+            }
             exchange.pause();
             from.line.read(io, sent && from.inbox.is_empty());
             // While the client must take its response first, the deadlines of the client apply and not the server's.
@@ -299,6 +302,7 @@ impl Proxy {
         } else if from.line.ended {
             return Err(Error::ClientAborted);
         } else {
+            exchange.stamps.starve();
             from.line.read(io, true);
             // The client must take its response first, and has a deadline for that.
             if !to.line.is_reading() {
