@@ -33,8 +33,10 @@ test: packages-test build ## set up and run every test
 	go test -race -timeout 40m ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
 	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/...
 	go test -timeout 10m ./api/... ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
-	@# These start whole Weirs, and mostly wait. The race detector would make those of ./logs ten times as long: they wait for processes, too.
-	go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell|InABrowser" ./tests/e2e ./tests/pages ./tests/interop ./logs
+	@# These start whole Weirs, and mostly wait: so what comes behind them is compiled meanwhile. The race detector would make those of ./logs ten times as long: they wait for processes, too.
+	nice -n 19 cargo test --workspace --quiet --no-run & compiling=$$!; trap 'kill $$compiling 2>/dev/null || true' EXIT; \
+	  go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell|InABrowser" ./tests/e2e ./tests/pages ./tests/interop ./logs; \
+	  wait $$compiling
 	cargo test --workspace --quiet
 
 .PHONY: check

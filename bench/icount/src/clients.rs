@@ -18,7 +18,9 @@ pub struct Client {
 pub struct Clients {
     tls12: ClientConfig,
     tls13: ClientConfig,
+    /// With a certificate of ECDSA, and of RSA.
     certified: ClientConfig,
+    certified_rsa: ClientConfig,
     server_name: ServerName,
 }
 
@@ -35,11 +37,23 @@ impl Clients {
             ClientConfig::unverified(&settings, &provider)
         };
         let server_name = ServerName::parse("www.example.com")?;
-        let chain = include_bytes!("../../../dataplane/tls/testdata/clients/client.crt.der").to_vec();
-        let key = include_bytes!("../../../dataplane/tls/testdata/clients/client.key.der");
-        let own = Certificate::read(&[chain], key, &provider)?;
         let tls13 = config(Version::Tls13)?;
-        Ok(Self { tls12: config(Version::Tls12)?, certified: tls13.clone().showing(&own), tls13, server_name })
+        let certified = |chain: &[u8], key| -> Result<_, Failure> {
+            Ok(tls13.clone().showing(&Certificate::read(&[chain.to_vec()], key, &provider)?))
+        };
+        Ok(Self {
+            tls12: config(Version::Tls12)?,
+            certified: certified(
+                include_bytes!("../../../dataplane/tls/testdata/clients/client.crt.der"),
+                include_bytes!("../../../dataplane/tls/testdata/clients/client.key.der"),
+            )?,
+            certified_rsa: certified(
+                include_bytes!("../../../dataplane/tls/testdata/clients/client-rsa.crt.der"),
+                include_bytes!("../../../dataplane/tls/testdata/clients/client-rsa.key.der"),
+            )?,
+            tls13,
+            server_name,
+        })
     }
 
     /// A client of `listener`; what it says first is in its outbox.
@@ -50,6 +64,7 @@ impl Clients {
             Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
             Listener::Tls13Mutual => &self.certified,
+            Listener::Tls13MutualRsa => &self.certified_rsa,
             _ => return Ok(plain(None)),
         };
         let mut outbox = Vec::new();

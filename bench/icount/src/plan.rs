@@ -22,8 +22,10 @@ pub enum Listener {
     Plain,
     Tls12,
     Tls13,
-    /// Of clients with certificates.
+    /// Of clients with certificates of ECDSA.
     Tls13Mutual,
+    /// Of those with certificates of RSA.
+    Tls13MutualRsa,
     /// And to servers, too.
     Tls12Both,
     /// Plain, for HTTP/2.
@@ -41,22 +43,12 @@ pub enum Listener {
 }
 
 impl Listener {
-    const ALL: [Self; 11] = [
-        Self::Plain,
-        Self::Tls12,
-        Self::Tls13,
-        Self::Tls13Mutual,
-        Self::Tls12Both,
-        Self::Http2,
-        Self::Recorded,
-        Self::RulesByPath,
-        Self::RulesByPart,
-        Self::Edited,
-        Self::Cached,
-    ];
-
     fn is_tls(self) -> bool {
-        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls13Mutual | Self::Tls12Both)
+        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls13Mutual | Self::Tls13MutualRsa | Self::Tls12Both)
+    }
+
+    fn is_mutual(self) -> bool {
+        matches!(self, Self::Tls13Mutual | Self::Tls13MutualRsa)
     }
 
     /// The policies whose rules try its requests.
@@ -76,6 +68,7 @@ impl Listener {
             Self::Tls12 => 443,
             Self::Tls13 => 8443,
             Self::Tls13Mutual => 10443,
+            Self::Tls13MutualRsa => 10444,
             Self::Tls12Both => 9443,
             Self::Http2 => 8080,
             Self::Recorded => 8081,
@@ -88,13 +81,14 @@ impl Listener {
     }
 }
 
-pub fn plan() -> api::Plan {
+/// Of one virtual service.
+pub fn plan(listener: Listener) -> api::Plan {
     api::Plan {
         revision: 1,
-        virtual_services: Listener::ALL.map(service).to_vec(),
+        virtual_services: vec![service(listener)],
         pools: vec![pool(PLAIN_POOL), secure_pool()],
         certificates: vec![certificate()],
-        http_policy_sets: rules::all(PLAIN_POOL),
+        http_policy_sets: listener.policies().iter().map(|name| rules::set_of(name, PLAIN_POOL)).collect(),
         pki_profiles: vec![api::PkiProfile {
             uuid: "clients".to_owned(),
             ca_certs_der: vec![include_bytes!("../../../dataplane/tls/testdata/clients/root.crt.der").to_vec()],
@@ -106,7 +100,7 @@ pub fn plan() -> api::Plan {
 
 /// The same beside many others, each with a pool of its own.
 pub fn with_others() -> api::Plan {
-    let mut plan = plan();
+    let mut plan = plan(Listener::Plain);
     plan.virtual_services.extend((0..OTHERS).map(other));
     plan.pools.extend((0..OTHERS).map(|n| {
         let mut pool = pool(&format!("pool {n}"));
@@ -155,7 +149,7 @@ fn service(listener: Listener) -> api::VirtualService {
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
         analytics: (listener == Listener::Recorded).then(analytics),
-        client_certificates: (listener == Listener::Tls13Mutual).then(|| api::ClientCertificates {
+        client_certificates: listener.is_mutual().then(|| api::ClientCertificates {
             mode: api::ClientCertificateMode::Require as i32,
             pki_profile_uuid: "clients".to_owned(),
             ..Default::default()
@@ -225,7 +219,9 @@ fn http2_profile() -> api::Http2Profile {
 /// Every handshake is a full one, as in the bench.
 fn tls_profile(listener: Listener) -> api::TlsProfile {
     let (version, suite) = match listener {
-        Listener::Tls13 | Listener::Tls13Mutual => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
+        Listener::Tls13 | Listener::Tls13Mutual | Listener::Tls13MutualRsa => {
+            (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256")
+        }
         _ => (api::TlsVersion::TlsVersion12, TLS12_SUITE),
     };
     api::TlsProfile {

@@ -31,7 +31,7 @@ enum Work {
 }
 
 /// In the order of their names, as in the file of counts.
-pub static ROWS: [Row; 18] = [
+pub static ROWS: [Row; 19] = [
     Row {
         name: "body_64k",
         what: "keep-alive request, a response of 64 KiB",
@@ -85,6 +85,13 @@ pub static ROWS: [Row; 18] = [
         name: "handshake_tls13_mutual",
         what: "the same with a client that shows a certificate, as it has before",
         listener: Listener::Tls13Mutual,
+        work: Work::Handshake,
+        rounds: 2,
+    },
+    Row {
+        name: "handshake_tls13_mutual_rsa",
+        what: "the same with a certificate of RSA, 2048 bits",
+        listener: Listener::Tls13MutualRsa,
         work: Work::Handshake,
         rounds: 2,
     },
@@ -244,7 +251,7 @@ impl Row {
     fn plan(&self) -> Plan {
         match self.work {
             Work::PlanChange => plan::with_others(),
-            Work::Request { .. } | Work::Connection { .. } | Work::Handshake => plan::plan(),
+            Work::Request { .. } | Work::Connection { .. } | Work::Handshake => plan::plan(self.listener),
         }
     }
 

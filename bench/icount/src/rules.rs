@@ -8,23 +8,20 @@ pub const EDITS: &str = "a rule that edits";
 
 const RULES: u32 = 1000;
 
-/// `pool` is the one that they choose.
-pub fn all(pool: &str) -> Vec<api::HttpPolicySet> {
-    let choosing = |of: fn(u32) -> api::HttpMatch| (1..=RULES).map(move |n| chooses(n, of(n), pool));
-    vec![
-        set(BY_HOST_AND_PATH, choosing(by_host_and_path)),
-        set(BY_PARTS_OF_PATH, choosing(by_part_of_path)),
-        set(EDITS, [edits()]),
-    ]
+/// The set of this name, whose rules choose `pool`.
+pub fn set_of(name: &str, pool: &str) -> api::HttpPolicySet {
+    let choosing = |of: fn(u32) -> api::HttpMatch| (1..=RULES).map(move |n| chooses(n, of(n), pool)).collect();
+    let rules = match name {
+        BY_HOST_AND_PATH => choosing(by_host_and_path),
+        BY_PARTS_OF_PATH => choosing(by_part_of_path),
+        EDITS => vec![edits()],
+        _ => panic!("no such set of rules: {name}"),
+    };
+    set(name, rules)
 }
 
-fn set(uuid: &str, rules: impl IntoIterator<Item = api::HttpRequestRule>) -> api::HttpPolicySet {
-    api::HttpPolicySet {
-        uuid: uuid.to_owned(),
-        name: uuid.to_owned(),
-        request_rules: rules.into_iter().collect(),
-        ..Default::default()
-    }
+fn set(uuid: &str, rules: Vec<api::HttpRequestRule>) -> api::HttpPolicySet {
+    api::HttpPolicySet { uuid: uuid.to_owned(), name: uuid.to_owned(), request_rules: rules, ..Default::default() }
 }
 
 /// What operators write most: an application of one host, below one path.

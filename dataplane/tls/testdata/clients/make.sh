@@ -7,8 +7,13 @@ trap 'rm -rf "$work"' EXIT
 past="20200101000000Z" begin="20250101000000Z" end="21250101000000Z"
 
 key() { # name
-    openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:named_curve 2>/dev/null |
-        openssl pkcs8 -topk8 -nocrypt -outform DER -out "$1.key.der"
+    case $1 in
+    *rsa*) set -- "$1" -algorithm RSA -pkeyopt rsa_keygen_bits:2048 ;;
+    *) set -- "$1" -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:named_curve ;;
+    esac
+    name=$1 && shift
+    openssl genpkey "$@" 2>/dev/null |
+        openssl pkcs8 -topk8 -nocrypt -outform DER -out "$name.key.der"
 }
 
 # The state of an authority, and how it signs.
@@ -82,6 +87,7 @@ sign deep middle "/O=Example/CN=Deep" "$ca"
 sign constrained root "/O=Example/CN=Constrained" "${ca}nameConstraints=critical,permitted;DNS:good.test\n"
 
 sign client root "/C=DE/O=Example, Inc./OU=Ops/CN=client ä" "$leaf"
+sign client-rsa root "/O=Example/CN=client rsa" "$leaf"
 sign revoked root "/CN=revoked" "$leaf"
 sign via-middle middle "/CN=via middle" "$leaf"
 sign too-deep deep "/CN=too deep" "$leaf"
