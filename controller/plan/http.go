@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -68,6 +69,19 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		Http2:              http2Profile(vs),
 		Websockets:         http.WebsocketsEnabled,
 		HostToServers:      hostToServers(vs, report),
+		TrueClient:         trueClient(http),
+	}
+}
+
+func trueClient(http *kinds.HTTPProfile) *dataplanev1.TrueClient {
+	if !http.UseTrueClientIP {
+		return nil
+	}
+	from := cmp.Or(http.TrueClientIP, usualTrueClient)
+	return &dataplanev1.TrueClient{
+		Name:      from.Header(),
+		Index:     from.Index - 1,
+		FromRight: from.Direction == "RIGHT",
 	}
 }
 

@@ -120,12 +120,6 @@ func (c *Compiler) addPolicies(d *draft) {
 		d.report.blocked = true // model has a finding about that
 	}
 	for _, set := range d.vs.Policies {
-		if rule := set.RuleOfClients(); rule != "" && d.vs.HTTP.UseTrueClientIP {
-			d.report.block(d.subject, "http_policies",
-				"rule %s of httppolicyset %s compares client_ip, and engines do "+
-					"not read it from header fields yet: turn off use_true_client_ip of applicationprofile %s, or use "+
-					"source_ip", rule, set.Name, d.vs.ApplicationProfile.Name)
-		}
 		if c.sets[set] == nil {
 			c.sets[set] = c.compileSet(set)
 		}

@@ -57,6 +57,7 @@ var (
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
+	usualTrueClient     = schema.Defaults[kinds.TrueClientIP]()
 	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
 	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
 )
@@ -186,8 +187,8 @@ var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[k
 	{"cache_config.max_cache_size", func(h *kinds.HTTPProfile) bool {
 		return h.Cache != nil && h.Cache.Enabled && h.Cache.MaxCacheBytes > 0
 	}, "virtual services share the memory that a worker has for stored responses: has no effect"},
-	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
-		"engines use the source address of a connection as the address of the client: has no effect"},
+	{"true_client_ip", func(h *kinds.HTTPProfile) bool { return h.TrueClientIP != nil && !h.UseTrueClientIP },
+		"use_true_client_ip is false: has no effect"},
 })
 
 var unheededOfHTTP2 = declare("applicationprofile", "http_profile.http2_profile.", []unheeded[kinds.HTTP2Profile]{

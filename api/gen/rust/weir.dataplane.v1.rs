@@ -38,7 +38,7 @@ pub struct HttpRule {
 /// All that is set must match. A field that is not there matches what is negated, and nothing else.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HttpMatch {
-    /// the client's address, as a PROXY header gives it, else that of the connection
+    /// the client's address, as HttpProfile.true_client names it, a PROXY header, or the connection
     #[prost(message, optional, tag = "1")]
     pub client: ::core::option::Option<AddressMatch>,
     /// the address that the connection comes from
@@ -1277,6 +1277,19 @@ impl Bond {
         }
     }
 }
+/// Where requests name the client that sent them to a proxy. Rules and scripts take it for the address of the client.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TrueClient {
+    /// of a header field with addresses, commas between
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// of the address; 0: the first
+    #[prost(uint32, tag = "2")]
+    pub index: u32,
+    /// the last address is the first
+    #[prost(bool, tag = "3")]
+    pub from_right: bool,
+}
 /// An issuer without a list, or with a list that is out of date, vouches for nobody.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Revocation {
@@ -2172,6 +2185,9 @@ pub struct HttpProfile {
     /// unset: none
     #[prost(message, optional, tag = "702")]
     pub content_rewrite: ::core::option::Option<ContentRewrite>,
+    /// unset: a client has the address of its connection
+    #[prost(message, optional, tag = "677")]
+    pub true_client: ::core::option::Option<TrueClient>,
     /// requests to servers are for this host, and responses for that of the client; empty: no other
     #[prost(string, tag = "676")]
     pub host_to_servers: ::prost::alloc::string::String,

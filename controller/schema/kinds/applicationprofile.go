@@ -61,14 +61,13 @@ func init() {
 			schema.NoEffect("engines choose the buffers and windows of their encoders themselves",
 				"http_profile.compression_profile.buf_num http_profile.compression_profile.buf_size "+
 					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
-			schema.NoEffect("engines use the source address of a connection as the address of the client",
-				"http_profile.true_client_ip"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 	})
 }
 
 var (
+	_ = schema.Enum("TrueClientIPDirection", "LEFT", "RIGHT")
 	_ = schema.Enum("ApplicationProfileType",
 		"APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_HTTP", "APPLICATION_PROFILE_TYPE_SYSLOG",
 		"APPLICATION_PROFILE_TYPE_DNS", "APPLICATION_PROFILE_TYPE_SSL", "APPLICATION_PROFILE_TYPE_SIP",
@@ -116,31 +115,32 @@ type HTTPProfile struct {
 	RequestBufferKiB   uint32 `json:"weir_request_buffer_size" min:"1" max:"1024" default:"64"`
 	MinBodyBytesPerS   uint32 `json:"weir_min_body_rate" max:"1000000000" default:"0"`
 
-	XFFEnabled            bool   `json:"xff_enabled" default:"true"`
-	XFFName               string `json:"xff_alternate_name" default:"X-Forwarded-For"`
-	XFFUpdate             string `json:"xff_update" enum:"XFFUpdate" default:"REPLACE_XFF_HEADERS"`
-	XForwardedProto       bool   `json:"x_forwarded_proto_enabled" default:"false"`
-	UseTrueClientIP       bool   `json:"use_true_client_ip" default:"false"`
-	SSLEverywhere         bool   `json:"ssl_everywhere_enabled" default:"false"`
-	HTTPToHTTPS           bool   `json:"http_to_https" default:"false"`
-	ServerRedirectToHTTPS bool   `json:"server_side_redirect_to_https" default:"false"`
-	SecureCookies         bool   `json:"secure_cookie_enabled" default:"false"`
-	HTTPOnlyCookies       bool   `json:"httponly_enabled" default:"false"`
-	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
-	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
-	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
-	NoSNIHostCheck        bool   `json:"disable_sni_hostname_check" default:"false"`
-	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
-	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
-	PKIProfileRef         string `json:"pki_profile_ref" ref:"pkiprofile"` // signs the certificates of clients
-	MaxBadRPSPerCIP       uint32 `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
-	MaxBadRPSPerCIPURI    uint32 `json:"max_bad_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
-	MaxBadRPSPerURI       uint32 `json:"max_bad_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
-	MaxRPSPerCIP          uint32 `json:"max_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
-	MaxRPSPerCIPURI       uint32 `json:"max_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
-	MaxRPSPerURI          uint32 `json:"max_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
-	MaxRPSUnknownCIP      uint32 `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
-	MaxRPSUnknownURI      uint32 `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
+	XFFEnabled            bool          `json:"xff_enabled" default:"true"`
+	XFFName               string        `json:"xff_alternate_name" default:"X-Forwarded-For"`
+	XFFUpdate             string        `json:"xff_update" enum:"XFFUpdate" default:"REPLACE_XFF_HEADERS"`
+	XForwardedProto       bool          `json:"x_forwarded_proto_enabled" default:"false"`
+	UseTrueClientIP       bool          `json:"use_true_client_ip" default:"false"`
+	TrueClientIP          *TrueClientIP `json:"true_client_ip"`
+	SSLEverywhere         bool          `json:"ssl_everywhere_enabled" default:"false"`
+	HTTPToHTTPS           bool          `json:"http_to_https" default:"false"`
+	ServerRedirectToHTTPS bool          `json:"server_side_redirect_to_https" default:"false"`
+	SecureCookies         bool          `json:"secure_cookie_enabled" default:"false"`
+	HTTPOnlyCookies       bool          `json:"httponly_enabled" default:"false"`
+	HSTSEnabled           bool          `json:"hsts_enabled" default:"false"`
+	HSTSMaxAgeDays        uint64        `json:"hsts_max_age" max:"10000" default:"365"`
+	HSTSSubdomains        bool          `json:"hsts_subdomains_enabled" default:"true"`
+	NoSNIHostCheck        bool          `json:"disable_sni_hostname_check" default:"false"`
+	ResetOnHTTPOnSSLPort  bool          `json:"reset_conn_http_on_ssl_port" default:"false"`
+	ClientCertificateMode string        `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
+	PKIProfileRef         string        `json:"pki_profile_ref" ref:"pkiprofile"` // signs the certificates of clients
+	MaxBadRPSPerCIP       uint32        `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerCIPURI    uint32        `json:"max_bad_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxBadRPSPerURI       uint32        `json:"max_bad_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIP          uint32        `json:"max_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerCIPURI       uint32        `json:"max_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSPerURI          uint32        `json:"max_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownCIP      uint32        `json:"max_rps_unknown_cip" min:"10" max:"1000" also:"0" default:"0"`
+	MaxRPSUnknownURI      uint32        `json:"max_rps_unknown_uri" min:"10" max:"1000" also:"0" default:"0"`
 
 	Underscores string `json:"weir_underscores_in_header_names" enum:"Underscores" default:"WEIR_UNDERSCORES_PASS"`
 
@@ -194,6 +194,28 @@ func (p *HTTPProfile) RequestHeadKiB() uint32 {
 	return max(p.ClientMaxRequestKiB, p.ClientMaxHeaderKiB)
 }
 
+// TrueClientIP says which header field of a request names its client.
+type TrueClientIP struct {
+	Headers   []string `json:"headers" items:"1"`
+	Index     uint32   `json:"index_in_header" min:"1" max:"1000" default:"1"`
+	Direction string   `json:"direction" enum:"TrueClientIPDirection" default:"LEFT"`
+}
+
+// Header is the name of the field.
+func (t *TrueClientIP) Header() string {
+	if len(t.Headers) == 0 {
+		return "X-Forwarded-For"
+	}
+	return t.Headers[0]
+}
+
+func (t *TrueClientIP) check(path string) *schema.FieldError {
+	if t == nil || headerName(t.Header()) {
+		return nil
+	}
+	return &schema.FieldError{Field: path + ".headers", Problem: schema.Show(t.Header()) + " is not a header name"}
+}
+
 // RequestBufferBytes is how much of a request body the data plane reads before it chooses a server.
 func (p *HTTPProfile) RequestBufferBytes() uint32 {
 	if !p.BuffersRequestBody {
@@ -212,6 +234,7 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 	if p.HTTP != nil {
 		const field = "http_profile.ssl_client_certificate_action"
 		if problem := cmp.Or(p.HTTP.ClientCertificateAction.check(field),
+			p.HTTP.TrueClientIP.check("http_profile.true_client_ip"),
 			p.HTTP.Compression.check("http_profile.compression_profile"),
 			p.HTTP.Cache.check("http_profile.cache_config")); problem != nil {
 			return problem

@@ -189,25 +189,6 @@ func (s *HTTPPolicySet) ResponseRules() []Placed[HTTPResponseRule] {
 	return inForce(s.Response.Rules, func(r *HTTPResponseRule) (bool, uint32) { return r.Enable, r.Index })
 }
 
-// RuleOfClients is the name of a rule in force that compares client_ip; empty: there is none.
-func (s *HTTPPolicySet) RuleOfClients() (name string) {
-	look := func(rule string, match *MatchTarget) {
-		if name == "" && match != nil && match.ClientIP != nil {
-			name = rule
-		}
-	}
-	for _, placed := range s.SecurityRules() {
-		look(placed.Rule.Name, placed.Rule.Match)
-	}
-	for _, placed := range s.RequestRules() {
-		look(placed.Rule.Name, placed.Rule.Match)
-	}
-	for _, placed := range s.ResponseRules() {
-		look(placed.Rule.Name, placed.Rule.ofRequest())
-	}
-	return name
-}
-
 // Placed is a rule with its place in the operator's list.
 type Placed[T any] struct {
 	At   int

@@ -26,6 +26,7 @@ mod settings;
 mod text;
 mod trace;
 mod trailers;
+mod true_client;
 
 pub use client::ClientFacts;
 pub use date::Date;
@@ -41,3 +42,4 @@ pub use redirect::Redirect;
 pub use response::{Besides, Reply};
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};
 pub use trace::{Trace, is_trace_parent};
+pub use true_client::TrueClient;

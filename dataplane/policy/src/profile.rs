@@ -12,6 +12,7 @@ use crate::{
     passing::{Rewritten, dropped_from_requests},
     settings::{Error, HttpSettings, Underscores},
     text::Text,
+    true_client::TrueClient,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +35,8 @@ pub struct HttpProfile {
     pub http2: Option<Http2>,
     /// Clients may switch to WebSocket.
     pub websockets: bool,
+    /// `None`: a client has the address of its connection, or that of its PROXY header.
+    pub true_client: Option<Box<TrueClient>>,
     pub(crate) forwarded: Forwarded,
     pub(crate) underscores: Underscores,
     pub(crate) own_fields: Box<[String]>,
@@ -88,6 +91,7 @@ impl HttpProfile {
             response_limits: limits(settings.max_response_head_bytes),
             http2: settings.http2,
             websockets: settings.websockets,
+            true_client: settings.true_client.clone().map(Box::new),
             forwarded,
             underscores: settings.underscores,
             own_fields: settings.own_fields.clone().into(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::http2::Http2;
+use crate::{http2::Http2, true_client::TrueClient};
 
 /// Times in milliseconds, sizes in bytes, as in `dataplane.v1.HttpProfile`; 0 is "no limit".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -47,6 +47,7 @@ pub struct HttpSettings {
     pub websockets: bool,
     /// Servers are asked for it instead of the host that the client asks for; empty: they are not.
     pub host_to_servers: String,
+    pub true_client: Option<TrueClient>,
 }
 
 /// How to treat fields with an underscore in their name. Fields that shadow a known one never pass.

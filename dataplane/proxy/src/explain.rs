@@ -272,8 +272,9 @@ fn tell_request(
                 server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
                 ..TlsFacts::default()
             });
-            let from =
-                Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
+            let named = service.http().and_then(|http| http.true_client.as_ref()?.of(&head.fields));
+            let source = question.client.ip();
+            let from = Origin { client: named.unwrap_or(source), source, listener: question.listener, tls };
             let version = HttpVersion::Http11;
             let mut token = Ok(());
             let mut admits = || {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1;
-use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
+use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, TrueClient, Underscores, XffUpdate};
 use weir_rate::{Engines, Limit, Tally};
 use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
@@ -773,5 +773,10 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         own_fields: Vec::new(),
         websockets: profile.websockets,
         host_to_servers: profile.host_to_servers.clone(),
+        true_client: profile.true_client.as_ref().map(|client| TrueClient {
+            name: client.name.clone(),
+            index: client.index as usize,
+            from_right: client.from_right,
+        }),
     }
 }

@@ -138,6 +138,8 @@ impl Received<'_> {
         let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified } = shared;
         let service = self.service;
         let (mut ruled, mut reported) = (Ruled::default(), false);
+        let named = service.http().and_then(|http| http.true_client.as_ref()?.of(&self.head.fields));
+        let address = named.unwrap_or(client.peer.ip());
         if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
             let certificate = match identified {
@@ -145,7 +147,7 @@ impl Received<'_> {
                 Some(Ok(certificate)) => certificate,
                 Some(Err(next)) => return *next,
             };
-            let shown = (client, certificate.as_deref());
+            let shown = (client, address, certificate.as_deref());
             let (mut token, clock) = (Ok(()), &*io);
             let mut admits = || {
                 if let Some(tokens) = &policies.tokens {
@@ -174,6 +176,7 @@ impl Received<'_> {
             let shown = Shown {
                 service,
                 client,
+                address,
                 head: self.head,
                 version,
                 edits: ruled.edits.as_ref(),
@@ -185,6 +188,7 @@ impl Received<'_> {
                 Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),
             }
         }
+        ruled.address = named;
         if let Some(rules) = &service.pool_rules
             && let Some(to) = rules.choose(client.peer, client.facts.listener().port())
         {

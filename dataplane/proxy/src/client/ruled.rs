@@ -1,6 +1,6 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
-use std::{mem, sync::Arc};
+use std::{mem, net::IpAddr, sync::Arc};
 
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
@@ -34,8 +34,8 @@ use crate::{
 pub(super) const HEAD_BYTES_MAX: usize = 512;
 
 impl Client {
-    /// `certificate`: of the client, if it is good.
-    pub fn origin<'c>(&'c self, certificate: Option<&'c ClientCertificate>) -> Origin<'c> {
+    /// `certificate`: of the client, if it is good. `address`: of who asks.
+    pub fn origin<'c>(&'c self, certificate: Option<&'c ClientCertificate>, address: IpAddr) -> Origin<'c> {
         let certificate = certificate.map(|certificate| certificate as &dyn Says);
         let tls = self.connection.channel.handshaken().map(|agreed| TlsFacts {
             version: agreed.version.name(),
@@ -44,7 +44,7 @@ impl Client {
             certificate,
         });
         let tls = tls.or_else(|| self.facts.is_tls().then_some(TlsFacts::default()));
-        Origin { client: self.peer.ip(), source: self.sender().ip(), listener: self.destination(), tls }
+        Origin { client: address, source: self.sender().ip(), listener: self.destination(), tls }
     }
 }
 
@@ -56,12 +56,12 @@ pub(super) fn judge<'s>(
     policies: &'s ServicePolicies,
     head: &RequestHead<'_>,
     is_stream: bool,
-    (client, certificate): (&Client, Option<&ClientCertificate>),
+    (client, address, certificate): (&Client, IpAddr, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
     admits: &mut dyn FnMut() -> bool,
 ) -> Judged<'s> {
     let version = version(head, is_stream);
-    let asked = Asked { head, version, from: client.origin(certificate) };
+    let asked = Asked { head, version, from: client.origin(certificate, address) };
     let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
@@ -100,6 +100,8 @@ pub(super) struct Ruled<'p> {
     caching: Option<What>,
     /// What scripts of later events see.
     seen: Option<Box<Seen>>,
+    /// Of who asks; `None`: that of its connection.
+    pub address: Option<IpAddr>,
     /// The servers of its pool set the cookie that leads clients back.
     prefixes_cookies: bool,
 }
@@ -125,8 +127,13 @@ impl<'p> Ruled<'p> {
             compressed: None,
             rewritten: None,
             caching: None,
+            address: None,
             prefixes_cookies: false,
         }
+    }
+
+    fn address_of(&self, client: &Client) -> IpAddr {
+        self.address.unwrap_or(client.peer.ip())
     }
 
     /// Has the response rewritten, compressed, stored, or given from what is stored, where that is possible.
@@ -155,7 +162,7 @@ impl<'p> Ruled<'p> {
             self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields) });
         }
         if let Some(compression) = &content.compression {
-            self.compressed = Some(compression.wanted(head, client.peer.ip()));
+            self.compressed = Some(compression.wanted(head, self.address_of(client)));
         }
         if let Some(edit) = edit {
             self.edits.get_or_insert_default().also_remove(edit);
@@ -260,7 +267,11 @@ impl<'p> Ruled<'p> {
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);
-            exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
+            exchange.await_response(Awaited::of(
+                due,
+                client.origin(None, self.address_of(client)),
+                self.certificate.take(),
+            ));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What DataScripts see of a request and of its client.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use weir_rules::{Edits, HttpVersion};
 use weir_script::{Seen, SeenTls};
@@ -14,6 +17,8 @@ use crate::{client::Client, scripting::follow_rules};
 pub(super) struct Shown<'b> {
     pub service: &'b VirtualService,
     pub client: &'b Client,
+    /// Of who asks.
+    pub address: IpAddr,
     pub head: &'b RequestHead<'b>,
     pub version: HttpVersion,
     /// What rules change of it.
@@ -27,7 +32,7 @@ impl Shown<'_> {
     pub fn fill(&self, seen: &mut Seen) {
         let client = self.client;
         seen.begin(&self.service.name, self.head, self.version);
-        seen.client = client.peer;
+        seen.client = SocketAddr::new(self.address, client.peer.port());
         seen.listener = client.destination();
         let certificate = || self.certificate.map(|certificate| certificate.clone() as Arc<dyn Says>);
         seen.tls = client.connection.channel.handshaken().map(|agreed| SeenTls {

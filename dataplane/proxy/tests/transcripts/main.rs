@@ -45,6 +45,7 @@ mod times;
 mod tls_sessions;
 mod tokens;
 mod traces;
+mod true_clients;
 mod tunnels;
 mod uploads;
 mod websocket;

@@ -3459,6 +3459,7 @@ type HttpProfile struct {
 	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                             // unset: none
 	Cache                     *Cache                 `protobuf:"bytes,701,opt,name=cache,proto3" json:"cache,omitempty"`                                                         // unset: none
 	ContentRewrite            *ContentRewrite        `protobuf:"bytes,702,opt,name=content_rewrite,json=contentRewrite,proto3" json:"content_rewrite,omitempty"`                 // unset: none
+	TrueClient                *TrueClient            `protobuf:"bytes,677,opt,name=true_client,json=trueClient,proto3" json:"true_client,omitempty"`                             // unset: a client has the address of its connection
 	HostToServers             string                 `protobuf:"bytes,676,opt,name=host_to_servers,json=hostToServers,proto3" json:"host_to_servers,omitempty"`                  // requests to servers are for this host, and responses for that of the client; empty: no other
 	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
@@ -3729,6 +3730,13 @@ func (x *HttpProfile) GetCache() *Cache {
 func (x *HttpProfile) GetContentRewrite() *ContentRewrite {
 	if x != nil {
 		return x.ContentRewrite
+	}
+	return nil
+}
+
+func (x *HttpProfile) GetTrueClient() *TrueClient {
+	if x != nil {
+		return x.TrueClient
 	}
 	return nil
 }
@@ -6689,7 +6697,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
-	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xa5\r\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xe6\r\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -6730,7 +6738,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"websockets\x12A\n" +
 	"\vcompression\x18\xbc\x05 \x01(\v2\x1e.weir.dataplane.v1.CompressionR\vcompression\x12/\n" +
 	"\x05cache\x18\xbd\x05 \x01(\v2\x18.weir.dataplane.v1.CacheR\x05cache\x12K\n" +
-	"\x0fcontent_rewrite\x18\xbe\x05 \x01(\v2!.weir.dataplane.v1.ContentRewriteR\x0econtentRewrite\x12'\n" +
+	"\x0fcontent_rewrite\x18\xbe\x05 \x01(\v2!.weir.dataplane.v1.ContentRewriteR\x0econtentRewrite\x12?\n" +
+	"\vtrue_client\x18\xa5\x05 \x01(\v2\x1d.weir.dataplane.v1.TrueClientR\n" +
+	"trueClient\x12'\n" +
 	"\x0fhost_to_servers\x18\xa4\x05 \x01(\tR\rhostToServers\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
@@ -7182,13 +7192,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Compression)(nil),            // 91: weir.dataplane.v1.Compression
 	(*Cache)(nil),                  // 92: weir.dataplane.v1.Cache
 	(*ContentRewrite)(nil),         // 93: weir.dataplane.v1.ContentRewrite
-	(*Revocation)(nil),             // 94: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 95: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 96: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 97: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 98: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 99: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 100: weir.dataplane.v1.CacheCounters
+	(*TrueClient)(nil),             // 94: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),             // 95: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 96: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 97: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 98: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 99: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 100: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 101: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	18,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7271,52 +7282,53 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	91,  // 77: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
 	92,  // 78: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
 	93,  // 79: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	7,   // 80: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 81: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 82: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	48,  // 83: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	50,  // 84: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	94,  // 85: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 86: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	73,  // 87: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	56,  // 88: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	13,  // 89: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	55,  // 90: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	95,  // 91: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	96,  // 92: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	53,  // 93: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	54,  // 94: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	97,  // 95: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	98,  // 96: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	88,  // 97: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	54,  // 98: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	47,  // 99: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	58,  // 100: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	59,  // 101: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	60,  // 102: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63,  // 103: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	69,  // 104: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	99,  // 105: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	70,  // 106: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	68,  // 107: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	66,  // 108: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	67,  // 109: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	64,  // 110: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	100, // 111: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	65,  // 112: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	68,  // 113: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	67,  // 114: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	67,  // 115: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	67,  // 116: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	67,  // 117: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	67,  // 118: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	67,  // 119: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	67,  // 120: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	121, // [121:121] is the sub-list for method output_type
-	121, // [121:121] is the sub-list for method input_type
-	121, // [121:121] is the sub-list for extension type_name
-	121, // [121:121] is the sub-list for extension extendee
-	0,   // [0:121] is the sub-list for field type_name
+	94,  // 80: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 81: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 82: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 83: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	48,  // 84: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	50,  // 85: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	95,  // 86: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 87: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	73,  // 88: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	56,  // 89: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	13,  // 90: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	55,  // 91: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	96,  // 92: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	97,  // 93: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	53,  // 94: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54,  // 95: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	98,  // 96: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	99,  // 97: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	88,  // 98: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	54,  // 99: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	47,  // 100: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	58,  // 101: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	59,  // 102: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	60,  // 103: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63,  // 104: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	69,  // 105: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	100, // 106: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	70,  // 107: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	68,  // 108: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	66,  // 109: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	67,  // 110: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	64,  // 111: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	101, // 112: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	65,  // 113: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	68,  // 114: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	67,  // 115: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	67,  // 116: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	67,  // 117: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	67,  // 118: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	67,  // 119: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 120: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	67,  // 121: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -146,6 +146,67 @@ func (ClientCertificateMode) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{1}
 }
 
+// Where requests name the client that sent them to a proxy. Rules and scripts take it for the address of the client.
+type TrueClient struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                             // of a header field with addresses, commas between
+	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`                          // of the address; 0: the first
+	FromRight     bool                   `protobuf:"varint,3,opt,name=from_right,json=fromRight,proto3" json:"from_right,omitempty"` // the last address is the first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrueClient) Reset() {
+	*x = TrueClient{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrueClient) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrueClient) ProtoMessage() {}
+
+func (x *TrueClient) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrueClient.ProtoReflect.Descriptor instead.
+func (*TrueClient) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *TrueClient) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TrueClient) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *TrueClient) GetFromRight() bool {
+	if x != nil {
+		return x.FromRight
+	}
+	return false
+}
+
 // An issuer without a list, or with a list that is out of date, vouches for nobody.
 type Revocation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -158,7 +219,7 @@ type Revocation struct {
 
 func (x *Revocation) Reset() {
 	*x = Revocation{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[0]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -170,7 +231,7 @@ func (x *Revocation) String() string {
 func (*Revocation) ProtoMessage() {}
 
 func (x *Revocation) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[0]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -183,7 +244,7 @@ func (x *Revocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revocation.ProtoReflect.Descriptor instead.
 func (*Revocation) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Revocation) GetCrlsDer() [][]byte {
@@ -222,7 +283,7 @@ type ClientCertificates struct {
 
 func (x *ClientCertificates) Reset() {
 	*x = ClientCertificates{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[1]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -234,7 +295,7 @@ func (x *ClientCertificates) String() string {
 func (*ClientCertificates) ProtoMessage() {}
 
 func (x *ClientCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[1]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -247,7 +308,7 @@ func (x *ClientCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientCertificates.ProtoReflect.Descriptor instead.
 func (*ClientCertificates) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ClientCertificates) GetMode() ClientCertificateMode {
@@ -298,7 +359,7 @@ type TokenRules struct {
 
 func (x *TokenRules) Reset() {
 	*x = TokenRules{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +371,7 @@ func (x *TokenRules) String() string {
 func (*TokenRules) ProtoMessage() {}
 
 func (x *TokenRules) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[2]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +384,7 @@ func (x *TokenRules) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRules.ProtoReflect.Descriptor instead.
 func (*TokenRules) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TokenRules) GetKeys() []*TokenKey {
@@ -365,7 +426,7 @@ type TokenKey struct {
 
 func (x *TokenKey) Reset() {
 	*x = TokenKey{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +438,7 @@ func (x *TokenKey) String() string {
 func (*TokenKey) ProtoMessage() {}
 
 func (x *TokenKey) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[3]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +451,7 @@ func (x *TokenKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenKey.ProtoReflect.Descriptor instead.
 func (*TokenKey) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TokenKey) GetId() string {
@@ -424,7 +485,7 @@ type ClientCertificateHeader struct {
 
 func (x *ClientCertificateHeader) Reset() {
 	*x = ClientCertificateHeader{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +497,7 @@ func (x *ClientCertificateHeader) String() string {
 func (*ClientCertificateHeader) ProtoMessage() {}
 
 func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +510,7 @@ func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientCertificateHeader.ProtoReflect.Descriptor instead.
 func (*ClientCertificateHeader) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ClientCertificateHeader) GetName() string {
@@ -470,7 +531,13 @@ var File_dataplane_v1_identity_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_identity_proto_rawDesc = "" +
 	"\n" +
-	"\x1bdataplane/v1/identity.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"i\n" +
+	"\x1bdataplane/v1/identity.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"U\n" +
+	"\n" +
+	"TrueClient\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x1d\n" +
+	"\n" +
+	"from_right\x18\x03 \x01(\bR\tfromRight\"i\n" +
 	"\n" +
 	"Revocation\x12\x19\n" +
 	"\bcrls_der\x18\x01 \x03(\fR\acrlsDer\x12\x1b\n" +
@@ -528,23 +595,24 @@ func file_dataplane_v1_identity_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_identity_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_dataplane_v1_identity_proto_goTypes = []any{
 	(TokenAlgorithm)(0),             // 0: weir.dataplane.v1.TokenAlgorithm
 	(ClientCertificateMode)(0),      // 1: weir.dataplane.v1.ClientCertificateMode
-	(*Revocation)(nil),              // 2: weir.dataplane.v1.Revocation
-	(*ClientCertificates)(nil),      // 3: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),              // 4: weir.dataplane.v1.TokenRules
-	(*TokenKey)(nil),                // 5: weir.dataplane.v1.TokenKey
-	(*ClientCertificateHeader)(nil), // 6: weir.dataplane.v1.ClientCertificateHeader
-	(HeaderVariable)(0),             // 7: weir.dataplane.v1.HeaderVariable
+	(*TrueClient)(nil),              // 2: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),              // 3: weir.dataplane.v1.Revocation
+	(*ClientCertificates)(nil),      // 4: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),              // 5: weir.dataplane.v1.TokenRules
+	(*TokenKey)(nil),                // 6: weir.dataplane.v1.TokenKey
+	(*ClientCertificateHeader)(nil), // 7: weir.dataplane.v1.ClientCertificateHeader
+	(HeaderVariable)(0),             // 8: weir.dataplane.v1.HeaderVariable
 }
 var file_dataplane_v1_identity_proto_depIdxs = []int32{
 	1, // 0: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
-	6, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
-	5, // 2: weir.dataplane.v1.TokenRules.keys:type_name -> weir.dataplane.v1.TokenKey
+	7, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
+	6, // 2: weir.dataplane.v1.TokenRules.keys:type_name -> weir.dataplane.v1.TokenKey
 	0, // 3: weir.dataplane.v1.TokenKey.algorithm:type_name -> weir.dataplane.v1.TokenAlgorithm
-	7, // 4: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	8, // 4: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
 	5, // [5:5] is the sub-list for method output_type
 	5, // [5:5] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name
@@ -558,14 +626,14 @@ func file_dataplane_v1_identity_proto_init() {
 		return
 	}
 	file_dataplane_v1_rules_proto_init()
-	file_dataplane_v1_identity_proto_msgTypes[3].OneofWrappers = []any{}
+	file_dataplane_v1_identity_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_identity_proto_rawDesc), len(file_dataplane_v1_identity_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

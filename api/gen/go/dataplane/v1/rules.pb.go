@@ -456,7 +456,7 @@ func (x *HttpRule) GetAllHeaders() bool {
 // All that is set must match. A field that is not there matches what is negated, and nothing else.
 type HttpMatch struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
-	Client       *AddressMatch          `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"` // the client's address, as a PROXY header gives it, else that of the connection
+	Client       *AddressMatch          `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"` // the client's address, as HttpProfile.true_client names it, a PROXY header, or the connection
 	Source       *AddressMatch          `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"` // the address that the connection comes from
 	ListenerPort *NumberMatch           `protobuf:"bytes,3,opt,name=listener_port,json=listenerPort,proto3" json:"listener_port,omitempty"`
 	Scheme       *SchemeMatch           `protobuf:"bytes,4,opt,name=scheme,proto3" json:"scheme,omitempty"`
