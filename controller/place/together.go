@@ -195,8 +195,15 @@ func merged(all []*model.VirtualService, before Assignments) Assignment {
 			}
 		}
 		for _, shun := range other.Shunned {
-			if !slices.ContainsFunc(a.Shunned, func(s Shun) bool { return s.Engine == shun.Engine }) {
+			at := slices.IndexFunc(a.Shunned, func(s Shun) bool { return s.Engine == shun.Engine })
+			if at < 0 {
 				a.Shunned = append(a.Shunned, shun)
+				continue
+			}
+			own := &a.Shunned[at]
+			own.Outages = max(own.Outages, shun.Outages)
+			if own.Until.Before(shun.Until) {
+				own.Until = shun.Until
 			}
 		}
 	}
