@@ -84,6 +84,7 @@ func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) 
 	}
 	if vs.PerformanceLimits != nil {
 		to.MaxOpenConnections = uint32(vs.PerformanceLimits.MaxConcurrentConnections)
+		to.MaxThroughputMbps = uint32(vs.PerformanceLimits.MaxThroughput)
 	}
 }
 
@@ -112,6 +113,10 @@ func ofConnections(field string, isSet func(*model.VirtualService) bool) []unhee
 		{field, func(vs *model.VirtualService) bool { return vs.UDP != nil && isSet(vs) }, noConnections},
 		{field, func(vs *model.VirtualService) bool { return vs.IsChild() && isSet(vs) }, ofParent},
 	}
+}
+
+func limitsThroughput(vs *model.VirtualService) bool {
+	return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxThroughput > 0
 }
 
 const ofProfile = "dos_rl_profile.rl_profile."

@@ -42,7 +42,7 @@ const (
 	noDosers      = "engines refuse whoever exceeds max_cps_per_client, and do not lower the limit for them: has no effect"
 	allAlike      = "engines limit clients and paths that they see for the first time as all others: has no effect"
 	noRequests    = "engines see no requests at layer 4: has no effect"
-	noThroughput  = "engines do not limit throughput yet: has no effect"
+	noThroughput  = "engines do not limit the throughput of datagrams: has no effect"
 	noConnections = "datagrams have no connections: has no effect"
 	ofParent      = "clients connect to the parent: limit its connections there; has no effect"
 	noShares      = "engines do not weigh virtual services against each other: has no effect"
@@ -74,8 +74,11 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 		return vs.ContentRewrite != nil && vs.HTTP != nil && vs.ContentRewrite.Sleeps()
 	}, "is false: no text is replaced"},
 	{"performance_limits.max_throughput", func(vs *model.VirtualService) bool {
-		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxThroughput > 0
+		return vs.UDP != nil && limitsThroughput(vs)
 	}, noThroughput},
+	{"performance_limits.max_throughput", func(vs *model.VirtualService) bool {
+		return vs.IsChild() && limitsThroughput(vs)
+	}, "clients connect to the parent: limit its throughput there; has no effect"},
 	{"snat_ip", func(vs *model.VirtualService) bool { return len(vs.SnatIPs) > 0 },
 		"engines connect to servers from their own address yet: has no effect"},
 	{"use_vip_as_snat", func(vs *model.VirtualService) bool { return vs.UseVipAsSnat },

@@ -1954,6 +1954,9 @@ pub struct VirtualService {
     /// on each engine; 0: no limit. Needs tcp
     #[prost(uint32, tag = "612")]
     pub max_open_connections: u32,
+    /// on each engine, of clients, in both directions together; 0: no limit. Needs tcp
+    #[prost(uint32, tag = "613")]
+    pub max_throughput_mbps: u32,
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,

@@ -179,7 +179,7 @@ type Service struct {
 // PerformanceLimits limits a virtual service as a whole.
 type PerformanceLimits struct {
 	MaxConcurrentConnections int32 `json:"max_concurrent_connections" min:"0"`
-	MaxThroughput            int32 `json:"max_throughput" min:"0"`
+	MaxThroughput            int32 `json:"max_throughput" min:"0"` // Mbit/s of each engine, both directions together
 }
 
 // AnalyticsPolicy says what is recorded about a virtual service.

@@ -7,10 +7,11 @@
 //! partial. A sender that may exceed what the peer reads checks [`Io::queued`], stops reading the connection that the
 //! bytes come from, and waits for `Drained`.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use crate::buf::Buf;
 
+pub use weir_rate::{Bucket, Ration};
 pub use weir_snapshot::{Protocol, TransportAddress};
 
 /// The handle of a connection: a slot, and the generation of its use. A stale handle finds no connection. A driver
@@ -192,6 +193,15 @@ pub trait Io {
     /// Says whether the proxy expects nothing urgent from a connection for now. If so, the driver may report input
     /// late.
     fn resting(&mut self, _conn: Conn, _on: bool) {}
+
+    /// From now on the bytes of a connection, in both directions, take tokens of a bucket. While there are none, the driver
+    /// reads nothing and sends nothing of what is queued.
+    fn limit(&mut self, _conn: Conn, _bucket: &Arc<Bucket>) {}
+
+    /// Whether a connection has something to read or to send, and waits for tokens.
+    fn waits_for_tokens(&self, _conn: Conn) -> bool {
+        false
+    }
 
     /// Allows the driver to move up to `bytes` of the input of `from` to `to` by itself, behind what is queued there.
     /// `Relayed` tells how many bytes it has moved, and `queued` counts those that wait for `to`. The driver may stop

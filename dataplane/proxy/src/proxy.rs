@@ -97,6 +97,7 @@ impl Proxy {
             self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
+        let limits_throughput = difference.services.iter().any(|service| service.bucket().is_some());
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.records.follow(&snapshot);
         self.core.scripts.follow(&snapshot);
@@ -109,6 +110,19 @@ impl Proxy {
         self.sessions.changes = self.sessions.changes.wrapping_add(1);
         if displaces_clients {
             self.close_displaced(io);
+        }
+        if limits_throughput {
+            self.limit_open_clients(io);
+        }
+    }
+
+    /// A limit of throughput holds for clients that came before it, too.
+    fn limit_open_clients<I: Io>(&mut self, io: &mut I) {
+        for conn in self.clients.conns() {
+            let listener = self.clients.find(conn).and_then(|client| self.core.snapshot.listener(client.listener()));
+            if let Some(bucket) = listener.and_then(|listener| listener.service.bucket()) {
+                io.limit(conn, bucket);
+            }
         }
     }
 

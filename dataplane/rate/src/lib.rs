@@ -9,6 +9,7 @@ mod moment;
 mod rate;
 mod table;
 mod tally;
+mod throughput;
 
 pub use gauge::{Gauge, Place};
 pub use hot::{Demand, Share, USED_MAX, WHOLE};
@@ -16,3 +17,4 @@ pub use key::Key;
 pub use moment::Moment;
 pub use rate::Beyond;
 pub use tally::{Demands, Engines, Limit, Tallies, Tally};
+pub use throughput::{Bucket, Ration};

@@ -11,6 +11,7 @@ use crate::{
     moment::Mode,
     rate::Rate,
     table::{Room, Table},
+    throughput::Bucket,
 };
 
 /// A rate, and whose it is.
@@ -189,6 +190,7 @@ pub struct Tallies {
     places: Arc<Places>,
     shared: Arc<Shared>,
     known: Arc<Mutex<HashMap<String, Weak<Service>>>>,
+    buckets: Arc<Mutex<HashMap<String, Weak<Bucket>>>>,
 }
 
 impl Tallies {
@@ -200,6 +202,7 @@ impl Tallies {
             places: Arc::default(),
             shared: Arc::default(),
             known: Arc::new(Mutex::new(HashMap::new())),
+            buckets: Arc::new(Mutex::new(HashMap::new())),
         }
     }
 
@@ -226,6 +229,23 @@ impl Tallies {
         drop(known);
         let seed = if seed == 0 { self.seed } else { seed };
         Tally { seed, engines, counts, service, shared: self.shared.clone(), _spread: spread }
+    }
+
+    /// For a virtual service that may move so many Mbit/s on this engine; 0: it has no limit. This changes the limit of open
+    /// connections, too.
+    pub fn bucket(&self, service: &str, mbps: u64) -> Option<Arc<Bucket>> {
+        let mut known = lock(&self.buckets);
+        let bucket = known.get(service).and_then(Weak::upgrade);
+        bucket.iter().for_each(|bucket| bucket.change(mbps));
+        if mbps == 0 {
+            return None;
+        }
+        bucket.or_else(|| {
+            known.retain(|_, bucket| bucket.strong_count() > 0);
+            let bucket = Arc::new(Bucket::new(mbps));
+            known.insert(service.to_owned(), Arc::downgrade(&bucket));
+            Some(bucket)
+        })
     }
 
     /// Whether there may be something to report.
@@ -325,6 +345,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ration;
 
     const MINUTE: u64 = 60_000_000_000;
 
@@ -341,6 +362,24 @@ mod tests {
         drop((one, other));
         assert!(passes(&tallies.of("a", 1, [limit])));
         assert_eq!(tallies.known.lock().expect("sound").len(), 1);
+    }
+
+    #[test]
+    fn snapshots_share_the_bucket_of_a_virtual_service() {
+        let tallies = Tallies::new(1);
+        let bucket = |service, mbps| tallies.clone().bucket(service, mbps);
+        let (one, other) = (bucket("a", 5).expect("a limit"), bucket("a", 7).expect("a limit"));
+        assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &bucket("b", 7).expect("a limit")));
+        assert!(bucket("a", 0).is_none());
+        let mut ration = Ration::of(one.clone());
+        for _ in 0..9 {
+            assert!(ration.ask(5).is_ok(), "it has no limit now");
+            ration.spend(1 << 30);
+        }
+        assert!(Arc::ptr_eq(&one, &bucket("a", 1).expect("a limit")));
+        assert!(ration.ask(5).is_ok() && ration.ask(5).is_ok());
+        drop(bucket("c", 1));
+        assert_eq!(tallies.buckets.lock().expect("sound").len(), 2, "what has gone is forgotten");
     }
 
     #[test]

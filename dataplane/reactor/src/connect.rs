@@ -63,6 +63,7 @@ impl Reactor {
     pub(crate) fn abort(&mut self, index: u32) {
         self.timers.set(index, None);
         let is_short = self.room() < BATCH;
+        self.end_limit(index);
         let Some(stream) = self.table.remove(index) else { return };
         if is_short {
             reset(&stream);

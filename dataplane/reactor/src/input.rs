@@ -22,6 +22,7 @@ const HEAD_BYTES: usize = 2 * 1024;
 const DROPPED_BYTES: usize = 256 * 1024;
 /// Blocks of a read behind one that filled its block: bulk moves in large calls.
 const BULK_BLOCKS: usize = 15;
+pub(crate) const BULK_READ_BYTES: usize = BULK_BLOCKS * READ_BYTES;
 /// The limit of bulk bytes per batch, so that connections with few bytes are served in between: a quarter of a
 /// millisecond of work. The rest waits for its turn in the next batches.
 const BULK_BYTES_MAX: usize = 256 * 1024;
@@ -81,6 +82,7 @@ impl Reactor {
             Some(slot) if slot.next_read == NextRead::Bulk && self.bulk_bytes >= BULK_BYTES_MAX => {
                 self.read_later(conn)
             }
+            Some(slot) if slot.limiter.is_some() => self.read_limited(conn, events),
             // Where memory is short, the handler sees each block before the next is read.
             Some(slot) if slot.next_read == NextRead::Bulk && !memory_is_short => self.read_bulk(conn, events),
             _ => self.read(conn, events),
@@ -99,6 +101,9 @@ impl Reactor {
             Ok(len @ 1..) => {
                 slot.next_read = if len == most { NextRead::Bulk } else { NextRead::Block };
                 buf.filled(len);
+                if let Some(limiter) = slot.limiter {
+                    self.tokens.spend(limiter, len);
+                }
                 events.push(Event::Data { conn, buf });
                 if len == most { self.read_later(conn) } else { self.drained(conn, events) }
             }
@@ -113,7 +118,7 @@ impl Reactor {
         }
     }
 
-    fn read_bulk(&mut self, conn: Conn, events: &mut Vec<Event>) {
+    pub(crate) fn read_bulk(&mut self, conn: Conn, events: &mut Vec<Event>) {
         let mut blocks: [Buf; BULK_BLOCKS] = std::array::from_fn(|_| self.pool.take());
         let Some(slot) = self.table.at(conn) else { return };
         let Some(stream) = &slot.stream else { return };
@@ -121,6 +126,9 @@ impl Reactor {
         let got = (&mut &*stream).read_vectored(&mut rooms);
         let Ok(len @ 1..) = got else { return self.read_ended(conn, got, events) };
         self.bulk_bytes += len;
+        if let Some(limiter) = slot.limiter {
+            self.tokens.spend(limiter, len);
+        }
         let mut left = len;
         for mut buf in blocks {
             let filled = left.min(READ_BYTES);
@@ -132,7 +140,7 @@ impl Reactor {
             events.push(Event::Data { conn, buf });
         }
         slot.next_read = if len > READ_BYTES { NextRead::Bulk } else { NextRead::Block };
-        if len == BULK_BLOCKS * READ_BYTES { self.read_later(conn) } else { self.drained(conn, events) }
+        if len == BULK_READ_BYTES { self.read_later(conn) } else { self.drained(conn, events) }
     }
 
     /// A short read: nothing is left, and if the peer had ended before, this was the last.

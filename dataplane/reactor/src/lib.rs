@@ -11,6 +11,7 @@ mod connect;
 mod datagrams;
 mod driver;
 mod input;
+mod limited;
 mod listener;
 mod output;
 mod pipe;
@@ -25,6 +26,7 @@ mod socket;
 mod spread;
 mod table;
 mod timers;
+mod tokens;
 pub mod unix;
 
 pub use allocator::Allocator;

@@ -52,7 +52,7 @@ impl Reactor {
     }
 
     /// A connection given up may take as long as it likes as long as the peer takes something.
-    fn give_time(&mut self, conn: Conn, queued_bytes: usize) {
+    pub(crate) fn give_time(&mut self, conn: Conn, queued_bytes: usize) {
         let until = self.now + FLUSH_MAX;
         if let Some(slot) = self.table.at(conn)
             && matches!(slot.phase, Phase::Flushing { .. })
@@ -65,6 +65,9 @@ impl Reactor {
     pub(crate) fn write(&mut self, conn: Conn) {
         let more_follows = self.table.is_about_to_be_fed(conn);
         let Some(slot) = self.table.at(conn) else { return };
+        if slot.limiter.is_some() {
+            return self.write_limited(conn);
+        }
         while slot.output == Output::Clear && !slot.queue.is_empty() {
             match write_once(slot, more_follows) {
                 Ok(sent) => took(slot, sent),
@@ -73,9 +76,16 @@ impl Reactor {
                 Err(_) => return self.broken(conn),
             }
         }
-        match slot.output {
+        let output = slot.output;
+        self.written(conn, output, more_follows);
+    }
+
+    /// The kernel has taken all that is queued, or takes no more.
+    #[inline]
+    pub(crate) fn written(&mut self, conn: Conn, output: Output, more_follows: bool) {
+        match output {
             Output::Blocked => {
-                if matches!(slot.phase, Phase::Flushing { .. }) {
+                if self.is_flushing(conn) {
                     self.departs(conn);
                 }
                 self.watch_writable(conn);
@@ -83,6 +93,10 @@ impl Reactor {
             Output::Clear => self.all_sent(conn, more_follows),
             Output::Broken => {}
         }
+    }
+
+    pub(crate) fn is_flushing(&self, conn: Conn) -> bool {
+        self.table.peek(conn).is_some_and(|slot| matches!(slot.phase, Phase::Flushing { .. }))
     }
 
     /// Asks epoll to report when the kernel takes more. Only peers that are slower than we are cost this second call.
@@ -197,7 +211,7 @@ impl Reactor {
     }
 }
 
-fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
+pub(crate) fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
     let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
     match slot.queue.len() {
         1 if !more_follows => stream.write(&slot.queue[0]),
@@ -216,9 +230,16 @@ fn write_pieces<const N: usize>(mut stream: &TcpStream, slot: &Slot, more_follow
 }
 
 /// Removes `sent` bytes from the queue. If the kernel took less than it was offered, it takes no more for now.
-fn took(slot: &mut Slot, sent: usize) {
-    slot.queued_bytes -= sent;
+pub(crate) fn took(slot: &mut Slot, sent: usize) {
     let offered: usize = slot.queue.iter().take(PIECES_MAX).map(|buf| buf.len()).sum();
+    dequeue(slot, sent);
+    if sent < offered {
+        slot.output = Output::Blocked;
+    }
+}
+
+pub(crate) fn dequeue(slot: &mut Slot, sent: usize) {
+    slot.queued_bytes -= sent;
     let mut left = sent;
     while let Some(front) = slot.queue.front_mut() {
         if front.len() > left {
@@ -230,9 +251,6 @@ fn took(slot: &mut Slot, sent: usize) {
         if left == 0 {
             break;
         }
-    }
-    if sent < offered {
-        slot.output = Output::Blocked;
     }
 }
 

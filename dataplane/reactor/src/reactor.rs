@@ -9,14 +9,14 @@ use std::{
     io,
     net::{IpAddr, SocketAddr, TcpStream},
     os::fd::{AsFd, OwnedFd},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use weir_proxy::{
     buf::{Buf, BufPool},
     datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
-    io::{After, Close, Conn, Event, Gone, Io, Protocol, Time, TransportAddress},
+    io::{After, Bucket, Close, Conn, Event, Gone, Io, Protocol, Time, TransportAddress},
 };
 
 use crate::{
@@ -33,6 +33,7 @@ use crate::{
     spread::Spread,
     table::Table,
     timers::Timers,
+    tokens::Tokens,
     unix,
 };
 
@@ -62,6 +63,7 @@ pub struct Reactor {
     pub(crate) poller: Poller,
     pub(crate) table: Table,
     pub(crate) timers: Timers,
+    pub(crate) tokens: Tokens,
     pub(crate) pool: BufPool,
     pub(crate) pipes: Pipes,
     pub(crate) unregistered: Unregistered,
@@ -106,6 +108,7 @@ impl Driver for Reactor {
             poller: Poller::new()?,
             table: Table::with_room(limits.connections),
             timers: Timers::with_room(limits.connections),
+            tokens: Tokens::default(),
             pool: BufPool::new(BLOCK_BYTES, limits.idle_blocks),
             pipes: Pipes::new(limits.pipes),
             unregistered: Unregistered::default(),
@@ -150,6 +153,9 @@ impl Driver for Reactor {
             self.bulk_bytes = 0;
             reports.each().for_each(|report| self.report(report, events));
             self.read_unread(unread, events);
+            if self.tokens.next().is_some_and(|next| next <= self.now) {
+                self.give_turns(events);
+            }
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();
@@ -253,7 +259,8 @@ impl Reactor {
         if undelivered || undone || !self.unread.is_empty() || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
-        let next = [self.timers.next(), self.accept_again, self.unregistered.next()].into_iter().flatten().min();
+        let next = [self.timers.next(), self.accept_again, self.unregistered.next(), self.tokens.next()];
+        let next = next.into_iter().flatten().min();
         let elapsed = || Time { nanos: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX) };
         let until_next = next.map(|next| next.since(elapsed()));
         [wait, until_next].into_iter().flatten().min()
@@ -319,12 +326,14 @@ impl Reactor {
         });
         overdue.into_iter().for_each(|index| match self.table.phase(index) {
             Phase::Settling { looks_left } => self.settle(index, looks_left),
+            _ if self.waits_for_tokens(self.table.conn(index)) => self.timers.set(index, Some(self.now + FLUSH_MAX)),
             _ => self.abort(index),
         });
     }
 
     pub(crate) fn free(&mut self, index: u32) {
         self.timers.set(index, None);
+        self.end_limit(index);
         // Closing also takes the socket out of the epoll set: connections have a single descriptor.
         drop(self.table.remove(index));
     }
@@ -405,6 +414,14 @@ impl Io for Reactor {
 
     fn resting(&mut self, conn: Conn, on: bool) {
         self.let_rest(conn, on);
+    }
+
+    fn limit(&mut self, conn: Conn, bucket: &Arc<Bucket>) {
+        self.begin_limit(conn, bucket);
+    }
+
+    fn waits_for_tokens(&self, conn: Conn) -> bool {
+        self.table.peek(conn).is_some_and(|slot| slot.lists.has(List::Waiting))
     }
 
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After) {

@@ -37,11 +37,14 @@ enum Pause {
 
 impl Reactor {
     pub(crate) fn begin_relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After) {
-        let takes_nothing = self.table.peek(to).is_none_or(|slot| slot.output == Output::Broken);
+        let takes_nothing =
+            self.table.peek(to).is_none_or(|slot| slot.output == Output::Broken || slot.limiter.is_some());
         if takes_nothing || self.table.feeder(to).is_some_and(|other| other != from) {
             return;
         }
-        let Some(slot) = self.table.owned(from).filter(|slot| slot.relay.is_none()) else { return };
+        let Some(slot) = self.table.owned(from).filter(|slot| slot.relay.is_none() && slot.limiter.is_none()) else {
+            return;
+        };
         slot.relay = Some(Box::new(Relay { to, left: bytes, after, pipe: None, moved: 0 }));
         if let Some(slot) = self.table.owned(to) {
             slot.fed_by = Some(from);

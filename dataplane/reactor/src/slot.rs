@@ -8,7 +8,7 @@ use weir_proxy::{
     io::{After, Conn},
 };
 
-use crate::pipe::Pipe;
+use crate::{pipe::Pipe, tokens::Limiter};
 
 pub struct Slot {
     pub generation: u32,
@@ -23,6 +23,8 @@ pub struct Slot {
     /// The kernel holds back what does not fill a segment, until the end of the connection.
     pub corked: bool,
     pub lists: Lists,
+    /// Whose tokens its bytes take.
+    pub limiter: Option<Limiter>,
     // What the handler has asked for, each whatever the others are.
     /// To be given what arrives.
     pub reading: bool,
@@ -51,6 +53,7 @@ impl Slot {
             output: Output::Clear,
             corked: false,
             lists: Lists::default(),
+            limiter: None,
             reading: true,
             finishing: false,
             watched: Cell::new(false),
@@ -63,7 +66,7 @@ impl Slot {
 
     /// Something is to be read, and the handler wants it.
     pub fn wants_input(&self) -> bool {
-        self.reading && self.input.is_waiting()
+        self.reading && self.input.is_waiting() && !self.lists.has(List::Waiting)
     }
 
     /// The peer's end is known, and not to be learnt by reading.
@@ -180,6 +183,8 @@ pub enum List {
     Departing = 2,
     /// It is read in the next batch.
     Unread = 4,
+    /// It waits for tokens. Until then nothing moves.
+    Waiting = 8,
 }
 
 /// Those that a connection is in.

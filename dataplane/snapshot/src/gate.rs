@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use weir_api::dataplane::v1;
-use weir_rate::{Limit, Moment, Place, Tally};
+use weir_rate::{Bucket, Limit, Moment, Place, Tally};
 use weir_rules::{Arriving, Barred, NetworkPolicy};
 
 use crate::{
@@ -19,6 +19,7 @@ pub struct Gate {
     source: Source,
     /// `Some`: it counts.
     tally: Option<Tally>,
+    bucket: Option<Arc<Bucket>>,
 }
 
 /// What a gate is made of.
@@ -27,6 +28,8 @@ pub(crate) struct Source {
     limits: Vec<ConnectionLimit>,
     /// 0: no limit.
     open_max: u64,
+    /// 0: no limit.
+    throughput_mbps: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,14 +64,21 @@ impl Gate {
         source: Source,
         network: Option<Arc<NetworkPolicy>>,
         tally: impl FnOnce(Vec<Limit>) -> Tally,
+        bucket: impl FnOnce(u64) -> Option<Arc<Bucket>>,
     ) -> Option<Box<Self>> {
+        let bucket = bucket(source.throughput_mbps);
         if source == Source::default() && network.is_none() {
             return None;
         }
         let own = source.limits.iter().map(|limit| limit.limit);
         let counted: Vec<_> = own.chain(network.iter().flat_map(|network| network.limits())).collect();
         let counts = !counted.is_empty() || source.open_max > 0;
-        Some(Box::new(Self { network, source, tally: counts.then(|| tally(counted)) }))
+        Some(Box::new(Self { network, source, tally: counts.then(|| tally(counted)), bucket }))
+    }
+
+    /// That the connections share. `None`: their throughput has no limit.
+    pub fn bucket(&self) -> Option<&Arc<Bucket>> {
+        self.bucket.as_ref()
     }
 
     pub(crate) fn network(&self) -> Option<&Arc<NetworkPolicy>> {
@@ -128,7 +138,12 @@ pub(crate) fn read(service: Subject<'_>, source: &v1::VirtualService, findings: 
         findings.error(service, "connections_rate_limit", "limits connections, and datagrams have none");
         return None;
     }
-    Some(Source { limits: limits?, open_max: source.max_open_connections.into() })
+    if source.udp.is_some() && source.max_throughput_mbps > 0 {
+        findings.error(service, "performance_limits.max_throughput", "limits connections, and datagrams have none");
+        return None;
+    }
+    let (open_max, throughput_mbps) = (source.max_open_connections.into(), source.max_throughput_mbps.into());
+    Some(Source { limits: limits?, open_max, throughput_mbps })
 }
 
 fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<ConnectionLimit> {

@@ -241,7 +241,8 @@ fn options(listener: &Listener) -> SocketOptions {
     SocketOptions {
         nodelay: !tcp.nagle,
         keepalive_idle_s: idle.map_or(0, |idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX)),
-        // Without HTTP and TLS, the server may send first.
-        defer_accept: listener.tls || listener.service.http().is_some(),
+        // Without HTTP and TLS, the server may send first. Where the throughput is limited, nothing is read before that is
+        // known.
+        defer_accept: (listener.tls || listener.service.http().is_some()) && listener.service.bucket().is_none(),
     }
 }

@@ -37,7 +37,7 @@ impl Admitted {
     #[inline(never)]
     pub fn enter<I: Io>(
         self,
-        io: &I,
+        io: &mut I,
         core: &mut Core,
         conn: Conn,
         service: &Arc<VirtualService>,
@@ -45,6 +45,9 @@ impl Admitted {
     ) {
         if let Some(place) = self.place {
             core.places.insert(conn, place);
+        }
+        if let Some(bucket) = service.bucket() {
+            io.limit(conn, bucket);
         }
         if self.reported {
             core.record_refusal(io, Kind::Connection, service, ends, Cause::ClientConnectionRate);
@@ -54,7 +57,7 @@ impl Admitted {
 
 impl Client {
     /// Lets in a client whose PROXY header says who it is.
-    pub fn enter_introduced<I: Io>(&self, io: &I, core: &mut Core) -> Result<(), Error> {
+    pub fn enter_introduced<I: Io>(&self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         if let Some(gate) = &self.service.gate {
             let ends = (*self.facts.listener(), self.peer);
             let admitted = pass(gate, &core.arriving(ends), io.now())?;

@@ -316,7 +316,7 @@ impl Client {
     }
 
     /// The address and protocol that the client connected to.
-    fn listener(&self) -> TransportAddress {
+    pub fn listener(&self) -> TransportAddress {
         TransportAddress::tcp(*self.facts.listener())
     }
 

@@ -110,6 +110,12 @@ impl Client {
         if !self.connection.line.has_expired(io) {
             return Expiry::Slow;
         }
+        let carrier = self.connection.carrier().unwrap_or(self.connection.line.conn);
+        if io.waits_for_tokens(carrier) {
+            // Others have used up the throughput. That is not the client's fault.
+            self.connection.line.look_again(io);
+            return Expiry::Slow;
+        }
         if let Some(exchange) = exchange {
             if exchange.has_waited_out(io.now()) {
                 return Expiry::Failed(Error::ClientAborted);

@@ -246,16 +246,18 @@ impl Proxy {
         let (may_stay, service) = (client.may_stay(&self.core), client.service.id);
         let head_time = client.service.http().and_then(|http| http.timeouts.client_header);
         let (now, span, queued) = (io.now(), self.core.limits.stalled_client, client.connection.line.queued(io));
+        let waits = io.waits_for_tokens(conn);
         let Some(carrier) = client.carrier() else { return };
         if let (Some(most), Some(amid)) = (head_time, carrier.amid_for(now))
             && amid >= most
+            && !waits
         {
             return self.end_carrier(io, conn, Code::EnhanceYourCalm, Cause::ClientHeadTimeout);
         }
         if carrier.connection.streams() == 0 {
             return self.dismiss(io, conn);
         }
-        if carrier.is_stalled(queued, now, span) {
+        if carrier.is_stalled(queued, now, span) && !waits {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
             self.record_failure(io, conn, Cause::ClientStalled);
             // What is queued never leaves.

@@ -41,6 +41,7 @@ mod server_hosts;
 mod shortages;
 mod suspects;
 mod tape;
+mod throughput;
 mod times;
 mod tls_sessions;
 mod tokens;

@@ -14,7 +14,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits, Proxy,
     buf::{Buf, BufPool},
-    io::{After, Close, Conn, Event, Gone, Handler, Io, Time, TransportAddress},
+    io::{After, Bucket, Close, Conn, Event, Gone, Handler, Io, Time, TransportAddress},
 };
 use weir_snapshot::{Snapshot, Worker};
 use weir_telemetry::Cause;
@@ -32,6 +32,7 @@ struct Side {
     resting: bool,
     closed: Option<Close>,
     buffers: Vec<Buf>,
+    bucket: Option<Arc<Bucket>>,
 }
 
 pub struct Tape {
@@ -49,6 +50,8 @@ pub struct Tape {
     pub panics_at: Option<Conn>,
     /// That to every peer.
     pub round_trip: Option<Duration>,
+    /// It waits for tokens of its bucket.
+    pub waiting: Option<Conn>,
     pub round_trips_asked: RefCell<Vec<Conn>>,
     /// Bytes that peers have not taken hold their blocks, as in a driver.
     pub keeps_buffers: bool,
@@ -123,6 +126,14 @@ impl Io for Tape {
         self.sides.entry(conn).or_default().paused = !on;
     }
 
+    fn limit(&mut self, conn: Conn, bucket: &Arc<Bucket>) {
+        self.sides.entry(conn).or_default().bucket = Some(bucket.clone());
+    }
+
+    fn waits_for_tokens(&self, conn: Conn) -> bool {
+        self.waiting == Some(conn)
+    }
+
     fn relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After) {
         self.relays.push((from, to, bytes, after));
     }
@@ -152,6 +163,11 @@ impl Io for Tape {
 impl Tape {
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
+    }
+
+    /// Whose tokens the bytes of a connection take.
+    pub fn bucket(&self, conn: Conn) -> Option<Arc<Bucket>> {
+        self.sides.get(&conn)?.bucket.clone()
     }
 
     /// A peer takes some of what is queued for it.
@@ -254,6 +270,7 @@ impl Stage {
             stuck: false,
             sockets: Sockets::default(),
             round_trip: None,
+            waiting: None,
             round_trips_asked: RefCell::default(),
             keeps_buffers: false,
             panics_at: None,

@@ -2656,6 +2656,7 @@ type VirtualService struct {
 	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
 	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
+	MaxThroughputMbps    uint32                 `protobuf:"varint,613,opt,name=max_throughput_mbps,json=maxThroughputMbps,proto3" json:"max_throughput_mbps,omitempty"`           // on each engine, of clients, in both directions together; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
@@ -2847,6 +2848,13 @@ func (x *VirtualService) GetConnectionLimits() []*RateLimit {
 func (x *VirtualService) GetMaxOpenConnections() uint32 {
 	if x != nil {
 		return x.MaxOpenConnections
+	}
+	return 0
+}
+
+func (x *VirtualService) GetMaxThroughputMbps() uint32 {
+	if x != nil {
+		return x.MaxThroughputMbps
 	}
 	return 0
 }
@@ -6618,7 +6626,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
 	"scriptSets\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x92\v\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xc3\v\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6643,7 +6651,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06tokens\x18\xfd\x05 \x01(\v2\x1d.weir.dataplane.v1.TokenRulesR\x06tokens\x12D\n" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
-	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
+	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12/\n" +
+	"\x13max_throughput_mbps\x18\xe5\x04 \x01(\rR\x11maxThroughputMbps\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12)\n" +
 	"\x10script_set_uuids\x18\x84\a \x03(\tR\x0escriptSetUuids\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
