@@ -30,7 +30,7 @@ func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
 		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
 	}
 	if rewrites {
-		reference := vs.ContentRewrite.ContentRef
+		reference := vs.ContentRewrite.TypesRef()
 		if group := follow(from, k.stringGroups, rewritableTypes, reference); group != nil {
 			vs.Content.StringGroups[reference] = group
 		}

@@ -17,7 +17,7 @@ func contentRewrite(subject subject, vs *model.VirtualService, report *report) *
 	if from == nil {
 		return nil
 	}
-	to := &dataplanev1.ContentRewrite{ContentTypes: keys(vs.Content, from.ContentRef)}
+	to := &dataplanev1.ContentRewrite{ContentTypes: keys(vs.Content, from.TypesRef())}
 	pairs, rule := from.Pairs()
 	for i, pair := range pairs {
 		at := fmt.Sprintf("%s.rsp_rewrite_rules[%d].pairs[%d].", ofRewrite, rule, i)
@@ -28,6 +28,8 @@ func contentRewrite(subject subject, vs *model.VirtualService, report *report) *
 		case !pair.Replacement.IsLiteral():
 			report.warn(subject, at+"replacement_string.type", "engines do not write %s yet: the pair has no effect",
 				pair.Replacement.Type)
+		case pair.Search.Value == "":
+			report.warn(subject, at+"search_string.val", "is empty: the pair has no effect")
 		default:
 			to.Pairs = append(to.Pairs, &dataplanev1.Replacement{
 				Search: pair.Search.Value, Replacement: pair.Replacement.Text(),
@@ -37,7 +39,7 @@ func contentRewrite(subject subject, vs *model.VirtualService, report *report) *
 	if len(to.GetPairs()) == 0 {
 		return nil
 	}
-	if from.ContentRef != "" && vs.Content.StringGroups[from.ContentRef] == nil {
+	if vs.Content.StringGroups[from.TypesRef()] == nil {
 		report.blocked = true // model has a finding about that
 	}
 	if size := proto.Size(to); size > contentBytesMost {

@@ -36,7 +36,10 @@ func keptByTLS(pool *model.Pool) bool {
 	return pool.Persistence != nil && pool.Persistence.Type == typeTLS
 }
 
-const typeTLS = "PERSISTENCE_TYPE_TLS"
+const (
+	typeTLS       = "PERSISTENCE_TYPE_TLS"
+	typeAppCookie = "PERSISTENCE_TYPE_APP_COOKIE"
+)
 
 // persist makes clients return to the server that served them before, on every engine. Engines store and exchange
 // nothing for that.
@@ -68,6 +71,9 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		warnUnheeded(subject, unheededOfPersistence, profile, report)
 		persistByOwnCookie(from, into)
 		bind(from, into)
+	case profile.Type == typeAppCookie:
+		report.warn(subject, "app_cookie_persistence_profile.prst_hdr_name",
+			"is not there, or is no name of a cookie: clients are not kept")
 	case profile.Type == "PERSISTENCE_TYPE_CUSTOM_HTTP_HEADER" && profile.Header != nil:
 		persistByHeader(from, into, report)
 		bind(from, into)
@@ -92,6 +98,25 @@ func (d *draft) noteSessionsOfTLS() {
 		if keptByTLS(each) {
 			d.report.warn(d.subject, "pool_ref", "pool %s keeps clients by their sessions of TLS, and clients of this "+
 				"virtual service resume none: they go by their address", each.Name)
+		}
+	}
+}
+
+// noteOwnCookies warns of pools that get the cookie of another pool's servers with the token that stands before its
+// value.
+func (d *draft) noteOwnCookies() {
+	pools := d.vs.Pools()
+	at := slices.IndexFunc(pools, func(pool *model.Pool) bool { return ownCookie(pool) != "" })
+	if at < 0 || d.vs.HTTP == nil {
+		return
+	}
+	name := ownCookie(pools[at])
+	for _, each := range pools {
+		if ownCookie(each) != name {
+			d.report.warn(d.subject, "pool_ref",
+				"pool %s keeps clients by the cookie %s of its servers, and pool %s does "+
+					"not: servers of %s see its value with a token before it", pools[at].Name, name,
+				each.Name, each.Name)
 		}
 	}
 }
@@ -127,7 +152,7 @@ func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 // ownCookie returns the name of the cookie of servers that leads clients back; empty: none does.
 func ownCookie(pool *model.Pool) string {
 	profile := pool.Persistence
-	if profile == nil || profile.Type != "PERSISTENCE_TYPE_APP_COOKIE" || profile.AppCookie == nil {
+	if profile == nil || profile.Type != typeAppCookie || profile.AppCookie == nil || !profile.AppCookie.IsNamed() {
 		return ""
 	}
 	return profile.AppCookie.Name

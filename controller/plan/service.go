@@ -102,6 +102,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.parts = append(d.parts, partsOf(secure(d.subject, vs, c.rings, d.service, &d.report))...)
 	}
 	d.noteSessionsOfTLS()
+	d.noteOwnCookies()
 	d.parts = append(d.parts, partOf(resourceOf(d.service)))
 	if !vs.IsChild() {
 		d.advertisement = advertisement(d.subject, vs, &d.report)

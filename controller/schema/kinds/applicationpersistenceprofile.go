@@ -104,10 +104,10 @@ func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 			Field:   "app_cookie_persistence_profile",
 			Problem: "is required by PERSISTENCE_TYPE_APP_COOKIE",
 		}
-	case p.AppCookie != nil && (p.AppCookie.Name == "" || !isCookieName(p.AppCookie.Name)):
+	case p.Type == "PERSISTENCE_TYPE_APP_COOKIE" && !p.AppCookie.IsNamed():
 		return &schema.FieldError{
 			Field:   "app_cookie_persistence_profile.prst_hdr_name",
-			Problem: "is empty, or has more than letters, digits, - and _, or more than 128 of them",
+			Problem: "is empty, or has more than letters, digits and !#$%&'*+-.^_`|~, or more than 128 of them",
 		}
 	case p.Header != nil && p.Header.Name != "" && !isCookieName(p.Header.Name):
 		return &schema.FieldError{
@@ -122,6 +122,9 @@ func (p *ApplicationPersistenceProfile) Validate() *schema.FieldError {
 	}
 	return nil
 }
+
+// IsNamed tells whether servers can set a cookie of this name.
+func (p *AppCookiePersistence) IsNamed() bool { return headerName(p.Name) && len(p.Name) <= 128 }
 
 func isCookieName(name string) bool {
 	for _, r := range name {

@@ -9,7 +9,6 @@ import (
 
 // ContentRewriteProfile replaces texts in the content of responses.
 type ContentRewriteProfile struct {
-	// ContentRef has the types of content that are rewritten.
 	ContentRef string               `json:"rewritable_content_ref" ref:"stringgroup" default:"System-Rewritable-Content-Types"`
 	Rules      []ContentRewriteRule `json:"rsp_rewrite_rules" items:"1"`
 }
@@ -55,13 +54,22 @@ var (
 const (
 	searchBytesMost      = 1024
 	replacementBytesMost = 16384
+	pairsBytesMost       = 192 << 10
 )
 
+// TypesRef refers to the types of content that are rewritten. Objects from before engines rewrote may have no defaults.
+func (p *ContentRewriteProfile) TypesRef() string {
+	if p.ContentRef == "" {
+		return schema.RefPath("stringgroup", schema.BuiltinUUID("stringgroup", "System-Rewritable-Content-Types"))
+	}
+	return p.ContentRef
+}
+
 // IsLiteral tells whether the text stands in responses as it is.
-func (t SearchText) IsLiteral() bool { return t.Type == searchLiteral }
+func (t SearchText) IsLiteral() bool { return t.Type == searchLiteral || t.Type == "" }
 
 // IsLiteral tells whether the text is written as it is.
-func (t *ReplaceText) IsLiteral() bool { return t == nil || t.Type == replaceLiteral }
+func (t *ReplaceText) IsLiteral() bool { return t == nil || t.Type == replaceLiteral || t.Type == "" }
 
 // Text returns what is written.
 func (t *ReplaceText) Text() string {
@@ -77,11 +85,15 @@ func (p *ContentRewriteProfile) check(field string) *schema.FieldError {
 		return nil
 	}
 	for i := range p.Rules {
-		for j := range p.Rules[i].Pairs {
-			at := fmt.Sprintf("%s.rsp_rewrite_rules[%d].pairs", field, i)
+		at, sum := fmt.Sprintf("%s.rsp_rewrite_rules[%d].pairs", field, i), 0
+		for j, pair := range p.Rules[i].Pairs {
 			if problem := checkPair(p.Rules[i].Pairs, j, at); problem != nil {
 				return problem
 			}
+			sum += len(pair.Search.Value) + len(pair.Replacement.Text())
+		}
+		if sum > pairsBytesMost {
+			return refuse(at, "have %d bytes of text together: give at most %d", sum, pairsBytesMost)
 		}
 	}
 	return nil

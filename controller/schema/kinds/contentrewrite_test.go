@@ -14,7 +14,12 @@ func TestRefusesTextsThatCannotBeReplaced(t *testing.T) {
 	pair := func(search, replacement string) string {
 		return fmt.Sprintf(`{"search_string":{"val":%q},"replacement_string":{"val":%q}}`, search, replacement)
 	}
+	many := make([]string, 13)
+	for i := range many {
+		many[i] = pair(strings.Repeat("a", i+1), strings.Repeat("b", 16384))
+	}
 	for _, c := range []struct{ pairs, field, want string }{
+		{strings.Join(many, ","), "pairs", "have 213083 bytes of text together: give at most 196608"},
 		{pair("", "a"), "pairs[0].search_string.val", "is required"},
 		{pair(strings.Repeat("a", 1025), ""), "pairs[0].search_string.val", "at most 1024"},
 		{pair("a", strings.Repeat("b", 16385)), "pairs[0].replacement_string.val", "at most 16384"},

@@ -88,6 +88,11 @@ impl Asked {
         })
     }
 
+    /// Its server does not see that it asks for a part.
+    pub fn ask_for_whole(&mut self) {
+        (self.range, self.if_range) = (None, None);
+    }
+
     pub fn is_authorized(&self) -> bool {
         self.authorized
     }

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 /// A text, and what stands in its place then.
 pub type Pair<'t> = (&'t [u8], &'t [u8]);
@@ -145,7 +145,12 @@ impl Pairs {
             return None;
         }
         let texts = || pairs.iter().map(|(search, _)| *search);
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(texts()).ok()?;
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            // A DFA of a hundred long texts, which the builder would choose, takes a hundred megabytes.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(texts())
+            .ok()?;
         let mut sorted: Vec<Box<[u8]>> = texts().map(Box::from).collect();
         sorted.sort_unstable();
         Some(Self {
@@ -154,6 +159,11 @@ impl Pairs {
             sorted: sorted.into(),
             longest: texts().map(<[u8]>::len).max()?,
         })
+    }
+
+    pub fn bytes(&self) -> usize {
+        let texts = self.sorted.iter().chain(&self.replacements).map(|text| text.len()).sum::<usize>();
+        self.automaton.memory_usage() + texts
     }
 
     /// Where the first text may begin, at `at` or later, whose end has not come.

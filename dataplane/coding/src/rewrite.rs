@@ -16,20 +16,30 @@ use crate::{
 pub struct Rewrite {
     types: MediaTypes,
     pairs: Arc<Pairs>,
-    /// Servers do not hear which codings a client takes: no text is found in encoded content.
-    removed: Edit,
+    removed: [Edit; 3],
 }
 
 impl Rewrite {
     /// `None`: there is no pair, a text is empty, or the texts are too long together.
     pub fn new(types: MediaTypes, pairs: &[Pair<'_>]) -> Option<Self> {
-        let removed = Edit { kind: EditKind::Remove, name: "Accept-Encoding".to_owned(), cookie: false, value: None };
+        // No text is found in encoded content, and parts of content would not fit what is rewritten.
+        let removed = ["Accept-Encoding", "Range", "If-Range"].map(|name| Edit {
+            kind: EditKind::Remove,
+            name: name.to_owned(),
+            cookie: false,
+            value: None,
+        });
         Some(Self { types, pairs: Arc::new(Pairs::new(pairs)?), removed })
     }
 
     /// What becomes of the head of each request.
-    pub fn edit(&self) -> &Edit {
+    pub fn edits(&self) -> &[Edit] {
         &self.removed
+    }
+
+    /// The memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.pairs.bytes()
     }
 
     /// Whether a response is of those that are rewritten. `holds_weak`: what the request [says](holds_weak).

@@ -108,3 +108,13 @@ fn pairs_without_a_text_are_refused() {
     assert!(Rewrite::new(MediaTypes::of(["*/*"]), &[]).is_none());
     assert!(Rewrite::new(MediaTypes::of(["*/*"]), &[(&b"a"[..], &b"b"[..]), (&b""[..], &b"c"[..])]).is_none());
 }
+
+#[test]
+fn a_hundred_long_texts_take_little_memory() {
+    // Letters of all kinds, which no two texts begin with alike.
+    let text = |number: usize| -> Vec<u8> { (0..1024).map(|at| (at * (number + 3) + number) as u8).collect() };
+    let texts: Vec<Vec<u8>> = (0..100).map(text).collect();
+    let pairs: Vec<Pair<'_>> = texts.iter().map(|text| (&text[..], &b""[..])).collect();
+    let bytes = Rewrite::new(MediaTypes::of(["*/*"]), &pairs).expect("sound pairs").bytes();
+    assert!((100 * 1024..8 << 20).contains(&bytes), "{bytes} bytes");
+}

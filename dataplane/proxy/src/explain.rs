@@ -342,7 +342,7 @@ fn tell_cache(
         head,
         facts,
         edits: (!edits.is_empty()).then_some(edits),
-        hides_accept_encoding: content.edit().is_some(),
+        content,
         has_certificate: certificate_mode == Some(CertificateMode::Require),
         has_server: ruled.server.is_some(),
     };

@@ -221,7 +221,7 @@ impl<'p> Edits<'p> {
             out.field(b"Location", [location.as_slice()]);
         }
         self.write_added(out);
-        for (name, value) in self.added(true) {
+        for (name, value) in added(&self.changes, true) {
             out.field(b"Set-Cookie", [name, b"=", value]);
         }
     }
@@ -231,7 +231,7 @@ impl<'p> Edits<'p> {
             // Nothing that one adds can be gone.
             return self.changes.iter().for_each(|change| out.field(change.edit.name.as_bytes(), [change.added()]));
         }
-        for (name, value) in self.added(false) {
+        for (name, value) in added(&self.changes, false) {
             out.field(name, [value]);
         }
     }
@@ -239,7 +239,9 @@ impl<'p> Edits<'p> {
     fn write_cookies(&self, fields: &Fields<'_>, out: &mut impl HeadSink) {
         let all_go = self.removes(false, cookies::COOKIE, b"");
         let stays = |pair: &(&[u8], &[u8])| !all_go && !self.removes(true, pair.0, pair.1);
-        let added = self.added(true);
+        // Also those that edits before it have added.
+        let from = self.changes.iter().rposition(|change| change.removes(false, cookies::COOKIE, b""));
+        let added = added(&self.changes[from.unwrap_or(0)..], true);
         let mut line: Vec<u8> = Vec::new();
         for (name, value) in cookies::pairs(fields).filter(stays).chain(added) {
             let between: &[u8] = if line.is_empty() { b"" } else { b"; " };
@@ -248,18 +250,6 @@ impl<'p> Edits<'p> {
         if !line.is_empty() {
             out.field(b"Cookie", [line.as_slice()]);
         }
-    }
-
-    /// What is new at the end: a later edit may remove what an earlier one has added.
-    fn added(&self, cookie: bool) -> Vec<(&[u8], &[u8])> {
-        let mut added: Vec<(&[u8], &[u8])> = Vec::new();
-        for change in self.changes.iter().filter(|change| change.edit.cookie == cookie) {
-            added.retain(|(name, value)| !change.removes(cookie, name, value));
-            if change.edit.kind != EditKind::Remove {
-                added.push((change.edit.name.as_bytes(), change.added()));
-            }
-        }
-        added
     }
 
     fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
@@ -275,6 +265,18 @@ impl<'p> Edits<'p> {
     fn edits_cookies(&self) -> bool {
         self.changes.iter().any(|change| change.edit.cookie)
     }
+}
+
+/// What is new at the end: a later edit may remove what an earlier one has added.
+fn added<'c>(changes: &'c [Change<'_>], cookie: bool) -> Vec<(&'c [u8], &'c [u8])> {
+    let mut added: Vec<(&[u8], &[u8])> = Vec::new();
+    for change in changes.iter().filter(|change| change.edit.cookie == cookie) {
+        added.retain(|(name, value)| !change.removes(cookie, name, value));
+        if change.edit.kind != EditKind::Remove {
+            added.push((change.edit.name.as_bytes(), change.added()));
+        }
+    }
+    added
 }
 
 /// The sink of a head that is edited.

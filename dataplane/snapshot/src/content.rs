@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
+    slice,
     sync::Arc,
     time::Duration,
 };
@@ -20,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Content {
     /// `None`: nothing is rewritten.
-    pub rewrite: Option<Rewrite>,
+    pub rewrite: Option<Arc<Rewrite>>,
     /// `None`: nothing is compressed.
     pub compression: Option<Compression>,
     /// `None`: nothing is stored.
@@ -29,10 +30,10 @@ pub struct Content {
 
 impl Content {
     /// What becomes of the head of each request.
-    pub fn edit(&self) -> Option<&Edit> {
+    pub fn edits(&self) -> &[Edit] {
         match &self.rewrite {
-            Some(rewrite) => Some(rewrite.edit()),
-            None => self.compression.as_ref().and_then(Compression::edit),
+            Some(rewrite) => rewrite.edits(),
+            None => self.compression.as_ref().and_then(Compression::edit).map_or(&[], slice::from_ref),
         }
     }
 }
@@ -52,17 +53,24 @@ const CACHE: &str = "application_profile_ref.http_profile.cache_config";
 const REWRITE: &str = "content_rewrite";
 const COMPRESSION: &str = "application_profile_ref.http_profile.compression_profile";
 
+/// What a virtual service was before.
+pub(crate) struct Before<'b> {
+    pub source: &'b v1::VirtualService,
+    pub content: Option<&'b Content>,
+}
+
 /// The outer `None`: it cannot be used, and the findings say why. The inner: content stays as it is.
 pub(crate) fn read(
     service: Subject<'_>,
     source: &v1::VirtualService,
+    before: Option<Before<'_>>,
     invalidations: &Arc<Invalidations>,
     findings: &mut Findings,
 ) -> Option<Option<Content>> {
     let Some(http) = &source.http else { return Some(None) };
     let rewrite = match &http.content_rewrite {
         None => None,
-        Some(from) => Some(rewrite(service, from, findings)?),
+        Some(from) => Some(rewrite(service, from, before, findings)?),
     };
     let compression = match &http.compression {
         None => None,
@@ -126,10 +134,22 @@ fn cached(
     Some(Cached { profile, invalidations: invalidations.clone(), purges, tag })
 }
 
-fn rewrite(service: Subject<'_>, from: &v1::ContentRewrite, findings: &mut Findings) -> Option<Rewrite> {
+fn rewrite(
+    service: Subject<'_>,
+    from: &v1::ContentRewrite,
+    before: Option<Before<'_>>,
+    findings: &mut Findings,
+) -> Option<Arc<Rewrite>> {
     let types = MediaTypes::of(from.content_types.iter().map(String::as_str));
     if types.is_empty() {
         findings.warning(service, format!("{REWRITE}.rewritable_content_ref"), "is empty: nothing is rewritten");
+    }
+    // It takes long to make.
+    if let Some(before) = before
+        && before.source.http.as_ref().and_then(|http| http.content_rewrite.as_ref()) == Some(from)
+        && let Some(rewrite) = before.content.and_then(|content| content.rewrite.as_ref())
+    {
+        return Some(rewrite.clone());
     }
     let pairs: Vec<Pair<'_>> =
         from.pairs.iter().map(|pair| (pair.search.as_bytes(), pair.replacement.as_bytes())).collect();
@@ -138,7 +158,7 @@ fn rewrite(service: Subject<'_>, from: &v1::ContentRewrite, findings: &mut Findi
         let message = "has no pairs, an empty text to search for, or too much text";
         findings.error(service, format!("{REWRITE}.rsp_rewrite_rules"), message);
     }
-    rewrite
+    rewrite.map(Arc::new)
 }
 
 fn compression(service: Subject<'_>, from: &v1::Compression, findings: &mut Findings) -> Option<Compression> {

@@ -278,7 +278,8 @@ impl ServiceReader<'_> {
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
-        let content = content::read(subject, source, &self.worker.invalidations, findings);
+        let kept = before.map(|kept| content::Before { source: &kept.source, content: kept.object.content.as_deref() });
+        let content = content::read(subject, source, kept, &self.worker.invalidations, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;

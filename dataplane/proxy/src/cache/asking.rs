@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use weir_cache::{Asked, Key};
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rules::{EditKind, Edits};
-use weir_snapshot::{Cached, Pool};
+use weir_snapshot::{Cached, Content, Pool};
 use weir_wire::{
     head::{FieldTable, Limits, Method, RequestHead},
     http1::{self, Parsed},
@@ -19,8 +19,8 @@ pub(crate) struct Asking<'a> {
     pub head: &'a RequestHead<'a>,
     pub facts: &'a ClientFacts,
     pub edits: Option<&'a Edits<'a>>,
-    /// Its server does not see that field.
-    pub hides_accept_encoding: bool,
+    /// What is done to the content of its response.
+    pub content: &'a Content,
     /// The client has shown one.
     pub has_certificate: bool,
     /// A rule or a script has chosen one.
@@ -45,7 +45,7 @@ pub enum Bypass {
 impl Asking<'_> {
     /// `servers`: of [`servers_of`].
     pub fn role(&self, cached: &Cached, servers: &[u8]) -> Result<What, Bypass> {
-        let Self { http, head, facts, edits, hides_accept_encoding, has_certificate, .. } = *self;
+        let Self { http, head, facts, edits, content, has_certificate, .. } = *self;
         let key = self.key(cached, servers).ok_or(Bypass::Unnamed)?;
         match head.method {
             Method::Options | Method::Trace => return Err(Bypass::Method),
@@ -56,7 +56,7 @@ impl Asking<'_> {
         if self.has_server {
             return Err(Bypass::Server);
         }
-        let Some(edits) = edits else { return asked(cached, head, key, hides_accept_encoding, false) };
+        let Some(edits) = edits else { return asked(content, cached, head, key, false) };
         if cached.profile.blocks_asked(head.path) {
             return Err(Bypass::Path);
         }
@@ -67,7 +67,7 @@ impl Asking<'_> {
         };
         // What was said of the client may have gone to other fields, such as those of its certificate.
         let is_known = has_certificate || head.fields.find(b"authorization").is_some();
-        asked(cached, &seen.head, key, hides_accept_encoding, is_known)
+        asked(content, cached, &seen.head, key, is_known)
     }
 
     /// What the server's resource is stored under. `None`: it cannot be named.
@@ -99,11 +99,16 @@ fn note_written(edits: &Edits<'_>, apart: &mut Cow<'_, [u8]>) {
     }
 }
 
-fn asked(cached: &Cached, head: &RequestHead<'_>, key: Key, hides: bool, is_known: bool) -> Result<What, Bypass> {
+fn asked(content: &Content, cached: &Cached, head: &RequestHead<'_>, key: Key, is_known: bool) -> Result<What, Bypass> {
     if !cached.profile.takes(head.path) {
         return Err(Bypass::Path);
     }
-    let asked = Asked::of(&cached.profile, head, || key, hides, is_known).ok_or(Bypass::Condition)?;
+    let hides_accept_encoding = !content.edits().is_empty();
+    let mut asked =
+        Asked::of(&cached.profile, head, || key, hides_accept_encoding, is_known).ok_or(Bypass::Condition)?;
+    if content.rewrite.is_some() {
+        asked.ask_for_whole();
+    }
     Ok(What::Asks(Box::new(asked)))
 }
 

@@ -196,9 +196,11 @@ impl Received<'_> {
         }
         if let (Some(content), Some(http)) = (service.content.as_deref(), service.http())
             && !matches!(self.to_client, Target::Call)
-            && self.websocket.is_none()
         {
-            ruled.look_at_content(content, http, self.head, client);
+            match self.websocket {
+                None => ruled.look_at_content(content, http, self.head, client),
+                Some(_) => ruled.look_at_rewriting(content, self.head),
+            }
         }
         let pick = |group: &_| Core::choose_pool(pools, (io.now(), io.unix_s()), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);

@@ -144,27 +144,37 @@ impl<'p> Ruled<'p> {
         head: &RequestHead<'_>,
         client: &Client,
     ) {
-        let edit = content.edit();
         if let Some(cached) = &content.cached {
             let asking = Asking {
                 http,
                 head,
                 facts: &client.facts,
                 edits: self.edits.as_ref(),
-                hides_accept_encoding: edit.is_some(),
+                content,
                 has_certificate: self.certificate.is_some(),
                 has_server: self.server.is_some(),
             };
             let servers = servers_of(&self.within, self.pool.as_deref());
             self.caching = servers.and_then(|servers| asking.role(cached, &servers).ok());
         }
-        if content.rewrite.is_some() {
-            self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields) });
-        }
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, self.address_of(client)));
         }
-        if let Some(edit) = edit {
+        self.edit_for_content(content, head);
+    }
+
+    /// Has the response rewritten, where that is possible, to a request after which the connection may switch to WebSocket.
+    pub fn look_at_rewriting(&mut self, content: &'p Content, head: &RequestHead<'_>) {
+        if content.rewrite.is_some() {
+            self.edit_for_content(content, head);
+        }
+    }
+
+    fn edit_for_content(&mut self, content: &'p Content, head: &RequestHead<'_>) {
+        if content.rewrite.is_some() {
+            self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields) });
+        }
+        for edit in content.edits() {
             self.edits.get_or_insert_default().also_remove(edit);
         }
     }

@@ -1,9 +1,10 @@
 //! Clients return to the server that their cookie of the application names: a token stands before its value.
 
-use weir_api::dataplane::v1::{CookiePersistence, Plan};
+use weir_api::dataplane::v1::{CookiePersistence, EditKind, HttpMatch, HttpPolicySet, HttpRequestRule, Plan};
 use weir_proxy::io::Conn;
 
 use crate::{
+    policies::{edit, rule, with},
     tape::{Stage, plan},
     websocket::{ASKS, SWITCHES, with_websockets},
 };
@@ -84,6 +85,23 @@ fn token_of_no_server_goes_too_and_a_cookie_that_a_server_removes_gets_none() {
     assert_eq!(lines(&asked, "Cookie: "), ["id=a"]);
     let (_, told) = answer(&mut stage, "", "Set-Cookie: id=; Max-Age=0\r\n");
     assert_eq!(lines(&told, "Set-Cookie: "), ["id=; Max-Age=0"]);
+}
+
+#[test]
+fn rule_that_removes_or_replaces_all_cookies_does_so_with_the_cookie_of_servers() {
+    for (kind, value, want) in [(EditKind::Remove, None, vec![]), (EditKind::Replace, Some("a=b"), vec!["a=b"])] {
+        let rules = HttpPolicySet {
+            request_rules: vec![HttpRequestRule {
+                rule: rule("cookies", HttpMatch::default()),
+                edits: vec![edit(kind, "Cookie", value)],
+                ..HttpRequestRule::default()
+            }],
+            ..HttpPolicySet::default()
+        };
+        let mut stage = Stage::new(&with(bound(), rules));
+        let (.., asked) = ask(&mut stage, &format!("Cookie: x=1; id={}~admin\r\n", token(1)));
+        assert_eq!(lines(&asked, "Cookie: "), want, "{asked}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::{
     explanations::question,
     http2::{Browser, http2},
     tape::{Stage, plan},
+    websocket::{ASKS, SWITCHES, with_websockets},
 };
 
 const ASK: &str = "GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
@@ -217,6 +218,43 @@ fn stored_response_is_rewritten_each_time() {
     let sent = stage.sent(client);
     assert!(sent.starts_with("HTTP/1.1 304") && sent.contains("ETag: W/\"a\""), "{sent}");
     assert_eq!(stage.dials(), 1);
+}
+
+#[test]
+fn client_that_asks_for_a_part_gets_the_whole_from_a_server_and_from_the_cache() {
+    let mut stage = Stage::new(&caching(rewriting(plan(1))));
+    let client = stage.client();
+    let ask = "GET / HTTP/1.1\r\nHost: a\r\nRange: bytes=0-\r\nIf-Range: \"a\"\r\n\r\n";
+    stage.says(client, ask);
+    let server = stage.connected();
+    let asked = stage.sent(server);
+    assert!(!asked.contains("Range"), "{asked}");
+    stage.says(server, ok("Cache-Control: max-age=60\r\nETag: \"a\"\r\n", BODY));
+    assert_eq!(unchunked(&stage.sent(client)), REWRITTEN);
+    stage.says(client, ask);
+    let sent = stage.sent(client);
+    assert!(sent.starts_with("HTTP/1.1 200 ") && sent.contains("X-Cache: HIT"), "{sent}");
+    assert_eq!((unchunked(&sent).as_str(), stage.dials()), (REWRITTEN, 1));
+}
+
+#[test]
+fn answer_that_does_not_switch_to_websocket_is_rewritten_and_a_websocket_is_not() {
+    let plan = with_websockets(caching(rewriting(compressing(|_| {}))));
+    for switches in [false, true] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, ASKS.replace("\r\nUpgrade", "\r\nAccept-Encoding: gzip\r\nUpgrade"));
+        let server = stage.connected();
+        let asked = stage.sent(server);
+        assert!(!asked.contains("Accept-Encoding") && asked.contains("Upgrade: websocket"), "{asked}");
+        if switches {
+            stage.says(server, format!("{SWITCHES}{BODY}"));
+            assert!(stage.sent(client).ends_with(&format!("\r\n\r\n{BODY}")));
+        } else {
+            stage.says(server, ok("Cache-Control: max-age=60\r\n", BODY));
+            assert_eq!(unchunked(&stage.sent(client)), REWRITTEN);
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_api::dataplane::v1::{Listener, Plan, VirtualService};
+use weir_api::dataplane::v1::{self as api, Listener, Plan, VirtualService};
 use weir_snapshot::{HostName, Snapshot, Worker};
 use weir_telemetry::{Counters, Happening, id};
 
@@ -104,6 +104,24 @@ fn servers_keep_their_ids_when_others_are_added_and_removed() {
     assert_eq!(ids(&before)[1..], ids(&after)[..2]);
     assert!(ids(&before).iter().all(|(_, id)| *id != ids(&after)[2].1), "the newcomer has a new id");
     assert_eq!(after.difference().recycled, Default::default());
+}
+
+#[test]
+fn rewriting_is_not_made_again_when_the_pool_changes() {
+    let pair = |search: &str| api::Replacement { search: search.to_owned(), replacement: String::new() };
+    let rewriting =
+        |search: &str| api::ContentRewrite { content_types: vec!["text/html".to_owned()], pairs: vec![pair(search)] };
+    let worker = worker();
+    let mut plan = plan();
+    plan.virtual_services[0].http.as_mut().unwrap().content_rewrite = Some(rewriting("a"));
+    let before = Snapshot::build(&plan, None, &worker).unwrap().0;
+    plan.pools[0].servers.push(server("10.0.0.9", 8080));
+    let after = Snapshot::build(&plan, Some(&before), &worker).unwrap().0;
+    let made = |snapshot: &Snapshot| snapshot.service(SHOP).unwrap().content.as_ref().unwrap().rewrite.clone().unwrap();
+    assert!(!same_service(&before, &after, SHOP) && Arc::ptr_eq(&made(&before), &made(&after)));
+    plan.virtual_services[0].http.as_mut().unwrap().content_rewrite = Some(rewriting("b"));
+    let other = Snapshot::build(&plan, Some(&after), &worker).unwrap().0;
+    assert!(!Arc::ptr_eq(&made(&after), &made(&other)));
 }
 
 #[test]
