@@ -28,11 +28,15 @@ help: ## this list
 demo: packages-demo build ## build, then serve the HTTPS virtual service of the 1M-TPS report in small, and load it; as root in a network of its own, with engines that come and go
 	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json) $(if $(PICTURE),--picture $(PICTURE))
 
+SIMULATED := controller/(place|reconcile)$$
+
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test -race -timeout 40m ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
-	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/...
-	go test -timeout 10m ./api/... ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
+	go test -race -timeout 40m $$(go list ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
+	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/... | grep -vE '$(SIMULATED)')
+	@# The simulations of the controller have no threads: few seeds with the race detector, which makes them ten times as long, and all without.
+	go test -race -short ./controller/place ./controller/reconcile
+	go test -timeout 10m ./api/... ./controller/place ./controller/reconcile ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
 	@# These start whole Weirs, and mostly wait: so what comes behind them is compiled meanwhile. The race detector would make those of ./logs ten times as long: they wait for processes, too.
 	nice -n 19 cargo test --workspace --quiet --no-run & compiling=$$!; trap 'kill $$compiling 2>/dev/null || true' EXIT; \
 	  go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell|InABrowser" ./tests/e2e ./tests/pages ./tests/interop ./logs; \

@@ -27,7 +27,11 @@ func anyStory(t *testing.T, random *rand.Rand, settings ...string) *story {
 }
 
 func eachSeed(t *testing.T, check func(t *testing.T, random *rand.Rand)) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { check(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }

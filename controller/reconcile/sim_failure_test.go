@@ -42,7 +42,7 @@ var simFailures = []simFailure{
 }
 
 func TestEverySeedIsServedAgainInTimeWhenAnEngineFails(t *testing.T) {
-	for seed := range *simSeeds / 3 {
+	for seed := range seeds() / 3 {
 		failure := simFailures[seed%uint64(len(simFailures))]
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func (s *sim) unserved() string {
 }
 
 func TestEverySeedMovesNothingWhenTheControllerIsAway(t *testing.T) {
-	for seed := range *simSeeds / 3 {
+	for seed := range seeds() / 3 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newCalmSim(t, seed)

@@ -13,7 +13,7 @@ import (
 // Virtual services need so much of a Plan that each engine has room for one address only.
 func TestEverySeedPutsVirtualServicesWhereThereIsRoom(t *testing.T) {
 	name := strings.Repeat("x", 40<<20)
-	for seed := range *simSeeds / 15 {
+	for seed := range seeds() / 15 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newSim(t, seed*5) // engines have networks of their own

@@ -42,10 +42,17 @@ const (
 	simUnnoticed = 15 * time.Second // time in which the controller may not notice that an engine has gone
 )
 
-var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes")
+var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes; -short: a tenth")
+
+func seeds() uint64 {
+	if testing.Short() {
+		return *simSeeds / 10
+	}
+	return *simSeeds
+}
 
 func TestEverySeedConvergesAndNobodyIsTakenFromTheLastEngine(t *testing.T) {
-	for seed := range *simSeeds {
+	for seed := range seeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := newSim(t, seed)

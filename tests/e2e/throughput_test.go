@@ -60,7 +60,7 @@ func TestThroughputIsLimited(t *testing.T) {
 		answer := s.ask(secure, "shop.test", "/", flags...)
 		want := body + " 200"
 		if upload {
-			want = "true<nil> 200"
+			want = "true <nil> 200"
 		}
 		if answer != want {
 			t.Errorf("%v: got %d bytes", flags, len(answer))
