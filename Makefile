@@ -8,6 +8,9 @@ MAKEFLAGS += --no-print-directory
 BIN := bin
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
+# Packages of Go whose simulations have no threads.
+SIMULATED := controller/(place|reconcile)$$
+
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
 TEST_PACKAGES  := chromium nginx-light libnginx-mod-stream haproxy openssl curl nghttp2-client bind9-dnsutils dnsmasq-base python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
@@ -28,13 +31,11 @@ help: ## this list
 demo: packages-demo build ## build, then serve the HTTPS virtual service of the 1M-TPS report in small, and load it; as root in a network of its own, with engines that come and go
 	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json) $(if $(PICTURE),--picture $(PICTURE))
 
-SIMULATED := controller/(place|reconcile)$$
-
 .PHONY: test
 test: packages-test build ## set up and run every test
 	go test -race -timeout 40m $$(go list ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
 	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/... | grep -vE '$(SIMULATED)')
-	@# The simulations of the controller have no threads: few seeds with the race detector, which makes them ten times as long, and all without.
+	@# Few seeds with the race detector, which makes simulations ten times as long, and all without.
 	go test -race -short ./controller/place ./controller/reconcile
 	go test -timeout 10m ./api/... ./controller/place ./controller/reconcile ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
 	@# These start whole Weirs, and mostly wait: so what comes behind them is compiled meanwhile. The race detector would make those of ./logs ten times as long: they wait for processes, too.

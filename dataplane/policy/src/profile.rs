@@ -1,8 +1,8 @@
 //! The compiled profile: what `proxy` reads of it, and what the edits of heads have ready.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
-use weir_wire::head::{Limits, NameSet};
+use weir_wire::head::{Fields, Limits, NameSet};
 
 use crate::{
     cookie::CookieFlags,
@@ -36,7 +36,7 @@ pub struct HttpProfile {
     /// Clients may switch to WebSocket.
     pub websockets: bool,
     /// `None`: a client has the address of its connection, or that of its PROXY header.
-    pub true_client: Option<Box<TrueClient>>,
+    pub(crate) true_client: Option<Box<TrueClient>>,
     pub(crate) forwarded: Forwarded,
     pub(crate) underscores: Underscores,
     pub(crate) own_fields: Box<[String]>,
@@ -106,6 +106,11 @@ impl HttpProfile {
 }
 
 impl HttpProfile {
+    /// The address of the client that a request names. `None`: it is that of the connection.
+    pub fn client_named_in(&self, fields: &Fields<'_>) -> Option<IpAddr> {
+        self.true_client.as_ref()?.of(fields)
+    }
+
     /// The limits of a request's head that comes on a stream.
     pub fn stream_limits(&self) -> Limits {
         match self.http2.map_or(0, |http2| http2.field_bytes as usize) {

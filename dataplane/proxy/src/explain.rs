@@ -272,7 +272,7 @@ fn tell_request(
                 server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
                 ..TlsFacts::default()
             });
-            let named = service.http().and_then(|http| http.true_client.as_ref()?.of(&head.fields));
+            let named = http.client_named_in(&head.fields);
             let source = question.client.ip();
             let from = Origin { client: named.unwrap_or(source), source, listener: question.listener, tls };
             let version = HttpVersion::Http11;

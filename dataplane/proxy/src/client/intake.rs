@@ -138,7 +138,7 @@ impl Received<'_> {
         let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified } = shared;
         let service = self.service;
         let (mut ruled, mut reported) = (Ruled::default(), false);
-        let named = service.http().and_then(|http| http.true_client.as_ref()?.of(&self.head.fields));
+        let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
         let address = named.unwrap_or(client.peer.ip());
         if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));

@@ -16,7 +16,8 @@ pub(crate) struct Stamps {
 /// How much of it was handed to a connection to a server. The server may have answered before it has all.
 #[derive(Clone, Copy)]
 enum Sending {
-    Nothing,
+    /// Not all, and the server does not wait for the rest: it has none of it, or takes no more for now.
+    Unsent,
     /// The server has all that has come, and waits for the rest.
     Starves,
     /// All of it, at that time.
@@ -27,13 +28,13 @@ enum Sending {
 
 impl Stamps {
     pub fn begun(now: Time) -> Self {
-        Self { begun: now, sending: Sending::Nothing, answered: now }
+        Self { begun: now, sending: Sending::Unsent, answered: now }
     }
 
     fn sent(&self) -> Option<Time> {
         match self.sending {
             Sending::Whole(sent) | Sending::AtOnce(sent) => Some(sent),
-            Sending::Nothing | Sending::Starves => None,
+            Sending::Unsent | Sending::Starves => None,
         }
     }
 
@@ -57,7 +58,7 @@ impl Stamps {
 
     /// A server takes no more of it for now, or it goes to a server once more.
     pub fn begin_again(&mut self) {
-        self.sending = Sending::Nothing;
+        self.sending = Sending::Unsent;
     }
 
     /// Whether its server waits for the rest of it.
