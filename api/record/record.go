@@ -105,7 +105,7 @@ const (
 	OtherMethod
 	RequestHeaders  // "name: value" lines that end with CR LF
 	ResponseHeaders // likewise
-	// OfferedSuites are those of a TLS handshake that failed: two bytes each, big-endian.
+	// OfferedSuites are those of a TLS handshake that failed: see Record.Offered.
 	OfferedSuites
 	ClientFault   // what is wrong with the certificate of the client; empty: nothing, or nobody has verified it
 	ClientSubject // of that certificate; empty: there is none, or it has no subject
@@ -113,7 +113,7 @@ const (
 	texts
 )
 
-// ClientSpan is the span of the client, 8 bytes or none, of a request with OwnSpan.
+// ClientSpan is the span of the client, 8 bytes or none, of a request with OwnSpan: see Record.Said.
 const ClientSpan = OfferedSuites
 
 // Methods are the names of Method, from 1. The number 255 is another method: see OtherMethod.
@@ -161,21 +161,6 @@ type Record struct {
 	Trace [16]byte
 	Span  [8]byte
 	Texts [texts][]byte
-}
-
-// Said returns the span of the client, and what scripts have said.
-func (r *Record) Said() (span []byte, said string) {
-	text := r.Texts[ClientSpan]
-	switch {
-	case r.Flags&Scripted == 0 && r.Flags&OwnSpan == 0:
-		return nil, ""
-	case r.Flags&Scripted == 0:
-		return text, ""
-	case len(text) == 0 || int(text[0]) > len(text)-1:
-		return nil, ""
-	}
-	n := 1 + int(text[0])
-	return text[1:n], string(text[n:])
 }
 
 // Next parses the first record, and returns the bytes behind it.

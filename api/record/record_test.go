@@ -95,10 +95,13 @@ func FuzzNext(f *testing.F) {
 	f.Add(Append(nil, samples()[0]))
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		for len(packed) > 0 {
-			_, rest, err := Next(packed)
+			r, rest, err := Next(packed)
 			if err != nil {
 				return
 			}
+			r.Said()
+			r.Rules()
+			r.Offered()
 			packed = rest
 		}
 	})

@@ -28,7 +28,7 @@ pub struct HttpRule {
     /// unset: every request
     #[prost(message, optional, tag = "3")]
     pub r#match: ::core::option::Option<HttpMatch>,
-    /// the request leaves a significant record
+    /// the request leaves a record, as if a filter held
     #[prost(bool, tag = "4")]
     pub log: bool,
     /// that record has all header fields
@@ -699,6 +699,9 @@ pub struct NetworkRule {
     /// the rule holds until then; the largest number: always
     #[prost(uint64, tag = "4")]
     pub until_unix_s: u64,
+    /// what the rule lets in or bars leaves a record, as if a filter held
+    #[prost(bool, tag = "8")]
+    pub log: bool,
     #[prost(oneof = "network_rule::Action", tags = "5, 6, 7")]
     pub action: ::core::option::Option<network_rule::Action>,
 }

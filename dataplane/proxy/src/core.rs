@@ -152,10 +152,7 @@ impl Core {
     /// What scripts have said goes into the record of the request.
     #[cold]
     pub fn note_said(&mut self, noted: Noted) {
-        let said = std::mem::take(&mut self.scripts.said);
-        if let Some(slot) = self.records.slot(noted) {
-            slot.say(&said);
-        }
+        self.records.note_said(noted, &mut self.scripts.said);
     }
 
     /// A connection or a session that comes to a listener, from a client.

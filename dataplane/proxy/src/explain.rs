@@ -14,7 +14,7 @@ use weir_rate::Moment;
 use weir_rules::{Asked, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_script::{Ending, SeenTls};
 use weir_snapshot::{
-    CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService,
+    CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
 };
 use weir_telemetry::Cause;
 use weir_tls::CertificateFault;
@@ -206,7 +206,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     told.service = Some(service.clone());
     if let Some(gate) = &service.gate {
         let arriving = core.arriving(question.ends());
-        gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
+        gate.look(&arriving, now.nanos).0.map_err(Error::Barred)?;
     }
     match (listener.tls, question.tls) {
         (true, false) => return Err(Local::because(None, TLS_EXPECTED)),
@@ -243,8 +243,8 @@ fn tell_request(
     if service.shares_listeners() {
         let came = Came { service: &service, is_tls: question.tls, named };
         // A client of HTTP/1.1 has no sibling.
-        let child = came.choose(&core.snapshot, head.host.and_then(HostName::of), head, || false)?;
-        if let Some(child) = child {
+        let found = came.choose(&core.snapshot, head.host.and_then(HostName::of), head, || false)?;
+        if let Some(Wanting { child, .. }) = found {
             told.child = Some((child.clone(), Chosen::ByRequest));
             service = child;
         }
@@ -287,8 +287,8 @@ fn tell_request(
             let asked = Asked { head, version, from };
             let mut judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
             told.limit = judged.limit.map(str::to_owned);
-            told.security_rule = judged.security_rule.map(str::to_owned);
-            told.request_rule = judged.request_rule.map(str::to_owned);
+            told.security_rule = judged.security_rules.names().next_back().map(str::to_owned);
+            told.request_rule = judged.request_rules.names().next().map(str::to_owned);
             let choice = judged.pool;
             let ruled = Ruled {
                 to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
@@ -432,7 +432,7 @@ struct Ruled {
 
 /// What the client gets where a rule ends the request.
 fn decided(judged: Judged<'_>) -> Result<(), Local> {
-    let cause = match (judged.beyond, judged.request_rule) {
+    let cause = match (judged.beyond, judged.request_rules.names().next()) {
         (Some(_), _) => Cause::ClientRequestRate.name(),
         (None, Some(_)) => REQUEST_RULE,
         (None, None) => SECURITY_RULE,

@@ -6,6 +6,7 @@ use weir_rate::{Beyond, Moment, Tally};
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
 use crate::{
+    acted::Acted,
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     edits::{Edit, Edits},
@@ -60,9 +61,9 @@ pub struct Judged<'p> {
     pub verdict: Verdict<'p>,
     pub edits: Edits<'p>,
     pub pool: Option<Choice<'p>>,
-    /// The rules whose names records have: the one that ended the security rules, and the first request rule that acted.
-    pub security_rule: Option<&'p str>,
-    pub request_rule: Option<&'p str>,
+    /// The security rules that let the request pass beyond their rates, and the one that ended the list.
+    pub security_rules: Acted<'p>,
+    pub request_rules: Acted<'p>,
     /// The verdict is that of a limit.
     pub beyond: Option<Beyond>,
     /// The operator's name of the limit beside rules that the request is beyond.
@@ -72,6 +73,8 @@ pub struct Judged<'p> {
     /// A rule wants a record, or one with all fields.
     pub log: bool,
     pub all_headers: bool,
+    /// A rule that is due may want all fields, too.
+    pub may_want_headers: bool,
     /// What to look at when the response comes.
     pub due: Vec<Due>,
     /// What is counted if the request fails.
@@ -88,6 +91,11 @@ impl Policies {
 
     pub fn sets(&self) -> &[Arc<PolicySet>] {
         &self.sets
+    }
+
+    /// Whether a rule asks for the header fields of what it acts on.
+    pub fn may_want_headers(&self) -> bool {
+        self.sets.iter().any(|set| set.may_want_headers())
     }
 
     pub fn limits(&self) -> &[RateRule] {
@@ -108,13 +116,14 @@ impl Policies {
             verdict: Verdict::Pass,
             edits: Edits::default(),
             pool: None,
-            security_rule: None,
-            request_rule: None,
+            security_rules: Acted::default(),
+            request_rules: Acted::default(),
             beyond: None,
             limit: None,
             reported: false,
             log: false,
             all_headers: false,
+            may_want_headers: false,
             due: Vec::new(),
             failing: Vec::new(),
         };
@@ -165,8 +174,9 @@ impl Policies {
             }
         }
         for (at, set) in self.sets.iter().enumerate().filter(|(_, set)| set.has_response_rules()) {
-            let note = |rule, _: &_| -> ControlFlow<()> {
-                judged.due.push(Due { set: at as u32, rule });
+            let note = |place, rule: &Rule<_>| -> ControlFlow<()> {
+                judged.due.push(Due { set: at as u32, rule: place });
+                judged.may_want_headers |= rule.all_headers;
                 ControlFlow::Continue(())
             };
             let _ = set.responses.each(view, found, note);
@@ -181,7 +191,7 @@ impl Policies {
             if !rule.conditions.iter().all(|condition| condition.holds_of_response(head)) {
                 continue;
             }
-            judged.rule = judged.rule.or(Some(&rule.name));
+            judged.rules.add(&rule.name);
             judged.log |= rule.log;
             judged.all_headers |= rule.all_headers;
             judged.edits.add(&rule.action.edits, from, &head.fields);
@@ -198,7 +208,7 @@ impl Policies {
 #[derive(Default, Debug)]
 pub struct ResponseJudged<'p> {
     pub edits: Edits<'p>,
-    pub rule: Option<&'p str>,
+    pub rules: Acted<'p>,
     pub log: bool,
     pub all_headers: bool,
 }
@@ -207,6 +217,11 @@ impl<'p> Judged<'p> {
     /// Changes the head also in this way, behind all rules.
     pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
         self.edits.add(edits, &asked.from, &asked.head.fields);
+    }
+
+    /// Whether the record of the request tells something of its rules.
+    pub fn is_for_record(&self) -> bool {
+        !self.security_rules.is_empty() || !self.request_rules.is_empty() || self.may_want_headers
     }
 
     /// A rule has refused the request, and no limit has.
@@ -236,13 +251,13 @@ impl<'p> Judged<'p> {
             let ended = self.limit(tally, view, rate, &rule.conditions, at);
             if self.reported || ended.is_break() {
                 self.note(rule);
-                self.security_rule = Some(&rule.name);
+                self.security_rules.add(&rule.name);
             }
             self.reported |= had_reported;
             return ended;
         }
         self.note(rule);
-        self.security_rule = Some(&rule.name);
+        self.security_rules.add(&rule.name);
         self.verdict = match &rule.action {
             SecurityAction::Allow | SecurityAction::Limit(_) => Verdict::Pass,
             SecurityAction::Close { reset } => Verdict::Close { reset: *reset },
@@ -292,7 +307,7 @@ impl<'p> Judged<'p> {
         let url = url(view, &host, &rule.conditions);
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
-        self.request_rule = self.request_rule.or(Some(&rule.name));
+        self.request_rules.add(&rule.name);
         self.edits.add(edits, &asked.from, &asked.head.fields);
         if let Some(rewrite) = rewrite.as_ref().filter(|_| self.edits.target.is_none())
             && let (Some(host), Some(target)) = (rewrite.host(&url), rewrite.target(&url))

@@ -3,6 +3,7 @@
 //! `proxy`'s.
 #![forbid(unsafe_code)]
 
+mod acted;
 mod addresses;
 mod asked;
 mod condition;
@@ -19,6 +20,7 @@ mod set;
 mod text;
 mod uri;
 
+pub use acted::Acted;
 pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
 pub use condition::{AddressMatch, Condition, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
@@ -27,7 +29,7 @@ pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
 pub use groups::StringGroup;
 pub use judge::{Choice, Due, Judged, Policies, ResponseJudged, Verdict};
 pub use limit::{Counted, RequestLimit};
-pub use network::{Arriving, Barred, ConnectionMatch, NetworkAction, NetworkPolicy, NetworkRule};
+pub use network::{Arriving, Barred, ConnectionMatch, Decided, DecidedBy, NetworkAction, NetworkPolicy, NetworkRule};
 pub use set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, ResponseAction, Rule, SecurityAction, Then};
 pub use text::{TextMatch, TextRule};
 pub use uri::{Redirect, Rewrite, Token, TokenKind};

@@ -1,6 +1,6 @@
 //! Rules for connections, and for sessions of datagrams: who is let in.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use weir_rate::{Limit, Moment, Tally};
 
@@ -21,6 +21,15 @@ pub struct NetworkRule {
     /// In seconds since 1970: from then on the rule is as if it were not there.
     pub until: u64,
     pub action: NetworkAction,
+    /// What it lets in or bars leaves a record, as if a filter held.
+    pub log: bool,
+}
+
+/// The rule that has decided about a connection. It outlives the policy's part in the configuration.
+#[derive(Clone, Debug)]
+pub struct DecidedBy {
+    policy: Arc<NetworkPolicy>,
+    place: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +57,9 @@ pub struct Arriving {
     pub unix_s: u64,
 }
 
+/// What becomes of a connection, and the place of the rule that decides; `None`: no rule does, so it is let in.
+pub type Decided = (Result<(), Barred>, Option<usize>);
+
 /// Why a connection is not let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Barred {
@@ -65,22 +77,32 @@ impl NetworkPolicy {
     }
 
     /// Lets a connection in or bars it. `tally` is that of the virtual service; without it, rates are not limited.
-    pub fn judge(&self, arriving: &Arriving, tally: Option<&Tally>, at: Moment) -> Result<(), Barred> {
-        for rule in &self.rules {
+    pub fn judge(&self, arriving: &Arriving, tally: Option<&Tally>, at: Moment) -> Decided {
+        for (place, rule) in self.rules.iter().enumerate() {
             if !rule.matched.holds(arriving) || rule.until <= arriving.unix_s {
                 continue;
             }
             match &rule.action {
-                NetworkAction::Allow => return Ok(()),
-                NetworkAction::Deny => return Err(Barred::Denied),
+                NetworkAction::Allow => return (Ok(()), Some(place)),
+                NetworkAction::Deny => return (Err(Barred::Denied), Some(place)),
                 NetworkAction::Limit(limit) => {
                     if tally.is_some_and(|tally| tally.admit_any(limit, at).is_err()) {
-                        return Err(Barred::TooOften);
+                        return (Err(Barred::TooOften), Some(place));
                     }
                 }
             }
         }
-        Ok(())
+        (Ok(()), None)
+    }
+}
+
+impl DecidedBy {
+    pub fn of(policy: &Arc<NetworkPolicy>, place: usize) -> Self {
+        Self { policy: policy.clone(), place: place as u32 }
+    }
+
+    pub fn rule(&self) -> &NetworkRule {
+        &self.policy.rules[self.place as usize]
     }
 }
 
@@ -121,7 +143,7 @@ mod tests {
     }
 
     fn rule(action: NetworkAction, matched: ConnectionMatch) -> NetworkRule {
-        NetworkRule { name: String::new(), matched, until: u64::MAX, action }
+        NetworkRule { name: String::new(), matched, until: u64::MAX, action, log: false }
     }
 
     fn policy(rules: Vec<NetworkRule>) -> NetworkPolicy {
@@ -130,7 +152,7 @@ mod tests {
 
     fn judged(policy: &NetworkPolicy, client: &str, listener_port: u16) -> Result<(), Barred> {
         let arriving = Arriving { client: client.parse().unwrap(), listener_port, unix_s: 1_000 };
-        policy.judge(&arriving, None, Moment::counting(5))
+        policy.judge(&arriving, None, Moment::counting(5)).0
     }
 
     #[test]
@@ -145,6 +167,11 @@ mod tests {
         assert_eq!(judged(&policy, "10.0.0.5:7", 443), Ok(()));
         assert_eq!(judged(&policy, "10.0.0.10:7", 443), Err(Barred::Denied));
         assert_eq!(judged(&policy, "10.0.0.10:7", 80), Ok(()));
+        let places = [("10.0.0.5:7", 443), ("10.0.0.10:7", 443), ("10.0.0.10:7", 80)].map(|(client, listener_port)| {
+            let arriving = Arriving { client: client.parse().unwrap(), listener_port, unix_s: 1_000 };
+            policy.judge(&arriving, None, Moment::counting(5)).1
+        });
+        assert_eq!(places, [Some(0), Some(1), None]);
     }
 
     #[test]
@@ -204,7 +231,7 @@ mod tests {
         let tally = Tallies::new(1).of("", 1, policy.limits());
         let come = |client: &str, at| {
             let arriving = Arriving { client: client.parse().unwrap(), listener_port: 80, unix_s: 0 };
-            policy.judge(&arriving, Some(&tally), at)
+            policy.judge(&arriving, Some(&tally), at).0
         };
         let now = Moment::counting(5);
         assert_eq!((come("10.0.0.1:1", now), come("10.0.0.2:1", now)), (Ok(()), Ok(())));

@@ -31,8 +31,9 @@ pub struct Rule<A> {
     pub name: String,
     /// All must hold. None: it matches always.
     pub conditions: Vec<Condition>,
-    /// A request that matches leaves a significant record.
+    /// What the rule acts on leaves a record, as if a filter held.
     pub log: bool,
+    /// That record has the header fields.
     pub all_headers: bool,
     pub action: A,
 }
@@ -178,6 +179,12 @@ impl PolicySet {
             SecurityAction::Limit(rate) => Some(rate.limit.limit),
             _ => None,
         })
+    }
+
+    /// Whether a rule asks for the header fields of what it acts on.
+    pub fn may_want_headers(&self) -> bool {
+        let of_requests = self.requests.all.iter().any(|rule| rule.all_headers);
+        of_requests || self.responses.all.iter().any(|rule| rule.all_headers)
     }
 
     /// Whether responses are looked at.

@@ -27,6 +27,8 @@ pub struct Analytics {
     pub filters: Vec<RecordFilter>,
     /// Records have the header fields of requests and responses.
     pub all_headers: bool,
+    /// Records of what some rules of HTTP policies act on have them.
+    rules_want_headers: bool,
     pub header_masks: Vec<Mask>,
     pub query_masks: Vec<Mask>,
     /// What the masks hide of the header fields whose values records have as texts of their own. `None`: nothing.
@@ -152,7 +154,14 @@ impl Analytics {
 
     /// Whether a record of this virtual service can ever have header fields.
     pub fn may_want_headers(&self) -> bool {
-        self.all_headers || self.filters.iter().any(|filter| filter.all_headers)
+        self.all_headers || self.rules_want_headers || self.filters.iter().any(|filter| filter.all_headers)
+    }
+
+    /// Whether some rules of HTTP policies have records with header fields.
+    pub(crate) fn with_rules(mut self, want_headers: bool) -> Self {
+        self.rules_want_headers = want_headers;
+        self.is_plain &= !want_headers;
+        self
     }
 }
 
@@ -185,6 +194,7 @@ pub(crate) fn read(
         is_plain: !has_headers && hidden.is_none() && query_masks.is_empty(),
         filters,
         all_headers: source.all_headers,
+        rules_want_headers: false,
         hidden,
         header_masks,
         query_masks,

@@ -24,7 +24,15 @@ pub struct AmbiguousPath;
 #[derive(Clone, Debug)]
 struct Route {
     path: Option<TextMatch>,
-    child: Arc<VirtualService>,
+    to: Wanting,
+}
+
+/// A child that wants a request.
+#[derive(Clone, Debug)]
+pub struct Wanting {
+    pub child: Arc<VirtualService>,
+    /// The name of its rule that says so. `None`: it has no rule for this host.
+    pub rule: Option<Arc<str>>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -36,19 +44,19 @@ pub(crate) struct Children {
 impl Children {
     /// The child with this server name.
     pub fn by_name(&self, name: &HostName) -> Option<&Arc<VirtualService>> {
-        self.hosts.find(name)?.first().map(|route| &route.child)
+        self.hosts.find(name)?.first().map(|route| &route.to.child)
     }
 
     /// The child that wants a request; `None`: none does.
-    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Result<Option<&Arc<VirtualService>>, AmbiguousPath> {
+    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Result<Option<&Wanting>, AmbiguousPath> {
         let Some(routes) = self.hosts.find(host) else { return Ok(None) };
         let wanting = |path: &RequestPath<'_>| {
             let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(path));
-            routes.iter().find(wants).map(|route| &route.child)
+            routes.iter().find(wants).map(|route| &route.to)
         };
         let path = RequestPath::of(target);
         let child = wanting(&path);
-        let id = |child: Option<&Arc<VirtualService>>| child.map(|child| child.id);
+        let id = |wanting: Option<&Wanting>| wanting.map(|wanting| wanting.child.id);
         match path.simplified() {
             Some(simple) if id(wanting(&simple)) != id(child) => Err(AmbiguousPath),
             _ => Ok(child),
@@ -66,7 +74,7 @@ impl Children {
     /// Removes what a child wants.
     pub fn remove(&mut self, wish: &Wish, uuid: &str) {
         let Some(mut routes) = self.hosts.take(&wish.pattern) else { return };
-        Arc::make_mut(&mut routes).retain(|route| route.child.uuid != uuid);
+        Arc::make_mut(&mut routes).retain(|route| route.to.child.uuid != uuid);
         if !routes.is_empty() {
             self.hosts.put(&wish.pattern, routes);
         }
@@ -74,12 +82,13 @@ impl Children {
 }
 
 fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
+    let rule = Some(&wish.rule).filter(|rule| !rule.is_empty()).map(|rule| Arc::from(rule.as_str()));
     for path in each_value(&wish.path) {
-        let route = Route { path, child: child.clone() };
+        let route = Route { path, to: Wanting { child: child.clone(), rule: rule.clone() } };
         match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
             Err(at) => routes.insert(at, route),
-            Ok(at) if routes[at].child.uuid == child.uuid => {}
-            Ok(at) => return Err(routes[at].child.name.clone()),
+            Ok(at) if routes[at].to.child.uuid == child.uuid => {}
+            Ok(at) => return Err(routes[at].to.child.name.clone()),
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1;
 use weir_rate::{Bucket, Limit, Moment, Place, Tally};
-use weir_rules::{Arriving, Barred, NetworkPolicy};
+use weir_rules::{Arriving, Barred, DecidedBy, NetworkPolicy};
 
 use crate::{
     finding::{Findings, Subject},
@@ -49,8 +49,9 @@ pub struct Turned {
 /// What becomes of a connection.
 #[derive(Debug)]
 pub enum Entry {
-    /// `reported`: it is beyond a limit that lets it in. `place`: one of those that are open at once.
-    In { place: Option<Place>, reported: bool },
+    /// `reported`: it is beyond a limit that lets it in. `place`: one of those that are open at once. `rule`: the one for
+    /// connections that lets it in.
+    In { place: Option<Place>, reported: bool, rule: Option<DecidedBy> },
     /// They come too often.
     TooOften(Turned),
     /// There are as many as there may be. It is reset.
@@ -85,27 +86,32 @@ impl Gate {
         self.network.as_ref()
     }
 
-    /// Whether a connection would be barred now. Nothing is counted. `now` is in nanoseconds.
-    pub fn look(&self, arriving: &Arriving, now: u64) -> Result<(), Barred> {
-        let Some(network) = &self.network else { return Ok(()) };
-        network.judge(arriving, self.tally.as_ref(), Moment::looking(now))
+    /// Whether a connection would be barred now, and by which rule it would or would not. Nothing is counted. `now` is in
+    /// nanoseconds.
+    pub fn look(&self, arriving: &Arriving, now: u64) -> (Result<(), Barred>, Option<DecidedBy>) {
+        let Some(network) = &self.network else { return (Ok(()), None) };
+        let (decided, rule) = network.judge(arriving, self.tally.as_ref(), Moment::looking(now));
+        (decided, rule.map(|rule| DecidedBy::of(network, rule)))
     }
 
     /// A connection comes. `now` is in nanoseconds.
     pub fn enter(&self, arriving: &Arriving, now: u64) -> Entry {
         let at = Moment::counting(now);
-        if let Some(network) = &self.network
-            && let Err(barred) = network.judge(arriving, self.tally.as_ref(), at)
-        {
-            return Entry::Barred(barred);
+        let mut rule = None;
+        if let Some(network) = &self.network {
+            let (decided, place) = network.judge(arriving, self.tally.as_ref(), at);
+            if let Err(barred) = decided {
+                return Entry::Barred(barred);
+            }
+            rule = place.map(|place| DecidedBy::of(network, place));
         }
         match &self.tally {
-            Some(tally) => self.count(tally, arriving, at),
-            None => Entry::In { place: None, reported: false },
+            Some(tally) => self.count(tally, arriving, at, rule),
+            None => Entry::In { place: None, reported: false, rule },
         }
     }
 
-    fn count(&self, tally: &Tally, arriving: &Arriving, at: Moment) -> Entry {
+    fn count(&self, tally: &Tally, arriving: &Arriving, at: Moment, rule: Option<DecidedBy>) -> Entry {
         let (client, mut reported) = (arriving.client.ip(), false);
         for ConnectionLimit { limit, by_client, excess } in &self.source.limits {
             let admitted = match by_client {
@@ -125,7 +131,7 @@ impl Gate {
                 place => place,
             },
         };
-        Entry::In { place, reported }
+        Entry::In { place, reported, rule }
     }
 }
 

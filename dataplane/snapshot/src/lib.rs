@@ -53,7 +53,7 @@ mod worker;
 
 pub use analytics::{Analytics, Hidden, Mask, RecordFilter, Traces};
 pub use change::Change;
-pub use children::AmbiguousPath;
+pub use children::{AmbiguousPath, Wanting};
 pub use connect_rate::ConnectRate;
 pub use content::{Cached, Content};
 pub use difference::{Difference, Gone, Recycled};

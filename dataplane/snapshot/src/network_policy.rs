@@ -89,7 +89,8 @@ impl Groups<'_> {
                 return None;
             }
         };
-        Some(NetworkRule { name: from.name.clone(), matched: matched?, until: from.until_unix_s, action })
+        let (name, until, log) = (from.name.clone(), from.until_unix_s, from.log);
+        Some(NetworkRule { name, matched: matched?, until, action, log })
     }
 
     pub fn connection_match(

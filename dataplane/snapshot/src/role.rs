@@ -38,6 +38,8 @@ pub(crate) struct Wish {
     pub pattern: Pattern,
     /// `None`: every path.
     pub path: Option<TextMatch>,
+    /// The name of the rule that says so; empty: none does.
+    pub rule: String,
     /// The field of the virtual service that says so.
     pub field: String,
 }
@@ -114,22 +116,26 @@ pub(crate) fn wishes(service: Subject<'_>, source: &v1::VirtualService, findings
     for (at, name) in source.server_names.iter().enumerate() {
         let field = format!("vh_domain_name[{at}]");
         if let Some(pattern) = pattern(service, &field, name, findings) {
-            wishes.push(Wish { pattern, path: None, field });
+            wishes.push(Wish { pattern, path: None, rule: String::new(), field });
         }
     }
     for (at, wanted) in source.host_matches.iter().enumerate() {
         let field = format!("vh_matches[{at}]");
         let Some(pattern) = pattern(service, &format!("{field}.host"), &wanted.host, findings) else { continue };
         if wanted.rules.is_empty() {
-            wishes.push(Wish { pattern: pattern.clone(), path: None, field: field.clone() });
+            let (pattern, field) = (pattern.clone(), field.clone());
+            wishes.push(Wish { pattern, path: None, rule: String::new(), field });
         }
         for (number, rule) in wanted.rules.iter().enumerate() {
             let field = format!("{field}.rules[{number}]");
-            match rule.path.as_ref().map(|rule| path::read(service, &format!("{field}.matches.path"), rule, findings)) {
-                None => wishes.push(Wish { pattern: pattern.clone(), path: None, field }),
-                Some(Some(path)) => wishes.push(Wish { pattern: pattern.clone(), path: Some(path), field }),
-                Some(None) => {}
-            }
+            let path = match &rule.path {
+                None => None,
+                Some(path) => match path::read(service, &format!("{field}.matches.path"), path, findings) {
+                    None => continue,
+                    path => path,
+                },
+            };
+            wishes.push(Wish { pattern: pattern.clone(), path, rule: rule.name.clone(), field });
         }
     }
     wishes

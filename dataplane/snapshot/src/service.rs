@@ -289,6 +289,8 @@ impl ServiceReader<'_> {
         }
         let policies = policies.and_then(|parts| parts.into_policies(|limits| self.tally(source, limits)));
         let scripts = scripts.and_then(ScriptParts::into_scripts);
+        let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
+        let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
@@ -319,7 +321,7 @@ impl ServiceReader<'_> {
                 |mbps| self.worker.tallies.bucket(&source.uuid, mbps),
             ),
             drains: source.duty() == v1::Duty::Drain,
-            analytics: analytics.flatten().map(Box::new),
+            analytics,
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
     }

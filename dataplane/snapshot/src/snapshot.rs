@@ -7,7 +7,7 @@ use weir_tls::ServerConfig;
 use crate::{
     AmbiguousPath, Difference, HostName, Pool, PoolGroup, TransportAddress, VirtualService,
     certificate::KeptCertificate,
-    children::Children,
+    children::{Children, Wanting},
     error_pages::KeptErrorPages,
     ids::Ids,
     network_policy::KeptNetworkPolicy,
@@ -130,7 +130,7 @@ impl Snapshot {
         parent: &VirtualService,
         host: &HostName,
         target: &[u8],
-    ) -> Result<Option<&Arc<VirtualService>>, AmbiguousPath> {
+    ) -> Result<Option<&Wanting>, AmbiguousPath> {
         self.children.get(&parent.id).map_or(Ok(None), |children| children.by_request(host, target))
     }
 

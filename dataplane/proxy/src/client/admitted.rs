@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_rate::Place;
-use weir_rules::Arriving;
+use weir_rules::{Arriving, DecidedBy};
 use weir_snapshot::{Entry, Gate, VirtualService};
 use weir_telemetry::{Cause, record::Kind};
 
@@ -19,13 +19,14 @@ pub(crate) struct Admitted {
     place: Option<Place>,
     /// It is beyond a limit that only reports.
     reported: bool,
+    pub rule: Option<DecidedBy>,
 }
 
 #[cold]
 #[inline(never)]
 pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time) -> Result<Admitted, Error> {
     match gate.enter(arriving, now.nanos) {
-        Entry::In { place, reported } => Ok(Admitted { place, reported }),
+        Entry::In { place, reported, rule } => Ok(Admitted { place, reported, rule }),
         Entry::Barred(barred) => Err(Error::Barred(barred)),
         Entry::TooOften(turned) => Err(Error::ConnectionLimited { reset: turned.reset }),
         Entry::Full => Err(Error::TooManyConnections),
@@ -33,6 +34,7 @@ pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time) -> Result<Admitt
 }
 
 impl Admitted {
+    /// Returns the rule that has let it in.
     #[cold]
     #[inline(never)]
     pub fn enter<I: Io>(
@@ -42,7 +44,7 @@ impl Admitted {
         conn: Conn,
         service: &Arc<VirtualService>,
         ends: (SocketAddr, SocketAddr),
-    ) {
+    ) -> Option<DecidedBy> {
         if let Some(place) = self.place {
             core.places.insert(conn, place);
         }
@@ -52,16 +54,20 @@ impl Admitted {
         if self.reported {
             core.record_refusal(io, Kind::Connection, service, ends, Cause::ClientConnectionRate);
         }
+        self.rule
     }
 }
 
 impl Client {
     /// Lets in a client whose PROXY header says who it is.
-    pub fn enter_introduced<I: Io>(&self, io: &mut I, core: &mut Core) -> Result<(), Error> {
+    pub fn enter_introduced<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         if let Some(gate) = &self.service.gate {
             let ends = (*self.facts.listener(), self.peer);
             let admitted = pass(gate, &core.arriving(ends), io.now())?;
-            admitted.enter(io, core, self.connection.conn(), &self.service, ends);
+            let rule = admitted.enter(io, core, self.connection.conn(), &self.service, ends);
+            if rule.is_some() {
+                self.entrance.get_or_insert_default().rule = rule;
+            }
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_snapshot::{HostName, Hosting, Role, Snapshot, VirtualService};
+use weir_snapshot::{HostName, Hosting, Role, Snapshot, VirtualService, Wanting};
 use weir_telemetry::HandshakeFault;
 use weir_wire::head::RequestHead;
 
@@ -30,12 +30,12 @@ impl Came<'_> {
         host: Option<HostName>,
         head: &RequestHead<'_>,
         has_sibling: impl Fn() -> bool,
-    ) -> Result<Option<Arc<VirtualService>>, Error> {
+    ) -> Result<Option<Wanting>, Error> {
         match self.service.role {
             Role::Parent(Hosting::ByRequest) => {
                 let Some(host) = host else { return Ok(None) };
                 let found = snapshot.child_by_request(self.service, &host, head.path);
-                found.map(|child| child.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
+                found.map(|found| found.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
             }
             Role::ByServerName { any_host: false } if host.is_none() || host != self.named => {
                 Err(if has_sibling() { Error::Misdirected } else { Error::OtherHost })
@@ -55,7 +55,7 @@ impl Client {
         snapshot: &Snapshot,
         head: &RequestHead<'_>,
         http2: bool,
-    ) -> Result<Option<Arc<VirtualService>>, Error> {
+    ) -> Result<Option<Wanting>, Error> {
         let host = head.host.and_then(HostName::of);
         let sibling = || self.sibling(snapshot, &host.filter(|_| http2)?);
         let named = self.connection.channel.server_name();

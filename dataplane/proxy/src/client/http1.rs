@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::{HttpProfile, Trace};
-use weir_snapshot::VirtualService;
+use weir_snapshot::{VirtualService, Wanting};
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{Name, RequestHead},
@@ -62,7 +62,7 @@ impl Client {
                             }
                         }
                     }
-                    let service = child.as_ref().unwrap_or(&self.service);
+                    let service = child.as_ref().map_or(&self.service, |found| &found.child);
                     core.counters.note(Happening::Request { service: service.id, method });
                     if let Some(analytics) = &service.analytics {
                         let come = Come::of(service.id, &request.head, (request.len, false), self.peer, io.now());
@@ -96,16 +96,17 @@ impl Client {
                                 pools: &mut core.pools,
                                 snapshot: &core.snapshot,
                                 verified: &mut core.verified,
+                                records: &mut core.records,
                             },
                             exchanges,
                         ),
                         request.len,
                     );
-                    if !core.scripts.said.is_empty() {
-                        core.note_said(self.noted);
-                    }
                     self.connection.inbox.head_read(len);
-                    if let Some(child) = child {
+                    if let Some(Wanting { child, rule }) = child {
+                        if let Some(rule) = rule {
+                            core.records.note_host_rule(self.noted, &rule);
+                        }
                         self.serve_once(child, core.epoch);
                     }
                     return next;

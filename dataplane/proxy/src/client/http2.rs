@@ -116,10 +116,10 @@ impl Client {
         }
         self.requests += 1;
         let head = &request.head;
-        let (mut child, method) = (None, head.method as usize);
+        let (mut child, mut rule, method) = (None, None, head.method as usize);
         if self.service.shares_listeners() {
             match self.choose(&core.snapshot, head, true) {
-                Ok(chosen) => child = chosen,
+                Ok(found) => (child, rule) = found.map_or((None, None), |found| (Some(found.child), found.rule)),
                 Err(error) => {
                     if let Some(analytics) = &self.service.analytics {
                         let come = Come::of(self.service.id, head, (piece.len(), true), self.peer, io.now());
@@ -135,6 +135,9 @@ impl Client {
         if let Some(analytics) = &service.analytics {
             let come = Come::of(service.id, head, (piece.len(), true), self.peer, io.now());
             self.noted = core.records.begin_request(analytics, &come);
+            if let Some(rule) = rule {
+                core.records.note_host_rule(self.noted, &rule);
+            }
         }
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
         if request.is_websocket && !http.websockets {
@@ -167,11 +170,9 @@ impl Client {
             pools: &mut core.pools,
             snapshot: &core.snapshot,
             verified: &mut core.verified,
+            records: &mut core.records,
         };
         let next = received.take(io, self, conn, shared, exchanges);
-        if !core.scripts.said.is_empty() {
-            core.note_said(self.noted);
-        }
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next
             && let Some(exchange) = exchanges.find(id)

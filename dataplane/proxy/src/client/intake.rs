@@ -39,6 +39,7 @@ use crate::{
     io::{Conn, Io},
     page,
     pool::{Pools, balance_key},
+    records::Recorder,
     scripting::{Halt, Scripting},
 };
 
@@ -75,6 +76,7 @@ pub(super) struct Shared<'w> {
     pub pools: &'w mut Pools,
     pub snapshot: &'w Snapshot,
     pub verified: &'w mut Verified,
+    pub records: &'w mut Recorder,
 }
 
 /// A request, and what its connection says besides the head.
@@ -135,7 +137,7 @@ impl Received<'_> {
         shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified } = shared;
+        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified, records } = shared;
         let service = self.service;
         let (mut ruled, mut reported) = (Ruled::default(), false);
         let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
@@ -156,6 +158,9 @@ impl Received<'_> {
                 token.is_ok()
             };
             let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()), &mut admits);
+            if let Some(analytics) = service.analytics.as_deref().filter(|_| judged.is_for_record()) {
+                records.note_judged(client.noted, analytics, &judged, &self.head.fields);
+            }
             if let Some(next) = self.ended(io, client, &judged, date) {
                 return next;
             }
@@ -182,7 +187,11 @@ impl Received<'_> {
                 edits: ruled.edits.as_ref(),
                 certificate: ruled.certificate.as_ref(),
             };
-            match scripting.ask(scripts, |seen| shown.fill(seen)) {
+            let asked = scripting.ask(scripts, |seen| shown.fill(seen));
+            if !scripting.said.is_empty() {
+                records.note_said(client.noted, &mut scripting.said);
+            }
+            match asked {
                 Ok(steered) => ruled.steer(steered),
                 Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
                 Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),

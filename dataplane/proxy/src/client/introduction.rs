@@ -7,7 +7,11 @@ use weir_snapshot::{Application, VirtualService};
 use weir_tls::Version;
 use weir_wire::proxy_protocol::{Additions, Header, Malformed, passed_on, read};
 
-use crate::{client::Client, error::Error, introduction::Introduction};
+use crate::{
+    client::Client,
+    entrance::{Entrance, Introduction},
+    error::Error,
+};
 
 impl Client {
     /// Reads the header at the start of what has come. False: more must come.
@@ -21,7 +25,7 @@ impl Client {
         let tlvs = if passes_tlvs_on(&self.service) { tlvs.into() } else { Box::default() };
         if let Some(ends) = ends {
             let introduction = Introduction { sender: self.peer, listener: ends.listener, tlvs };
-            self.introduction = Some(Box::new(introduction));
+            self.entrance = Some(Box::new(Entrance { introduction: Some(Box::new(introduction)), rule: None }));
             self.peer = ends.client;
             self.facts = ClientFacts::new(ends.client, *self.facts.listener(), self.facts.is_tls());
         }
@@ -31,17 +35,21 @@ impl Client {
 
     /// The other end of the client's connection: the client, or who sent a PROXY header for it.
     pub fn sender(&self) -> &SocketAddr {
-        self.introduction.as_ref().map_or(&self.peer, |introduction| &introduction.sender)
+        self.introduction().map_or(&self.peer, |introduction| &introduction.sender)
+    }
+
+    fn introduction(&self) -> Option<&Introduction> {
+        self.entrance.as_ref()?.introduction.as_deref()
     }
 
     /// Where the client connected to, as far as is known.
     pub fn destination(&self) -> SocketAddr {
-        self.introduction.as_ref().map_or(*self.facts.listener(), |introduction| introduction.listener)
+        self.introduction().map_or(*self.facts.listener(), |introduction| introduction.listener)
     }
 
     /// The vectors of a PROXY header for the server: those that came, and what is known of TLS that ends here.
     pub fn tlvs_for_server(&self) -> Vec<u8> {
-        let came = self.introduction.as_ref().map_or(&[][..], |introduction| &introduction.tlvs);
+        let came = self.introduction().map_or(&[][..], |introduction| &introduction.tlvs);
         let Some(handshaken) = self.connection.channel.handshaken() else { return passed_on(came, None) };
         let added = Additions {
             alpn: self.connection.channel.protocol(),

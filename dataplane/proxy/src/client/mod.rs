@@ -33,9 +33,9 @@ use crate::{
     client::{hello::Hello, reserved::Reserved, seen::Seen},
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
+    entrance::Entrance,
     error::Error,
     exchange::table::ExchangeId,
-    introduction::Introduction,
     io::{Close, Conn, Io, Time, TransportAddress},
     records::Noted,
     tunnel::Tunnel,
@@ -57,8 +57,8 @@ pub(crate) struct Client {
     pub seen: Option<Box<Seen>>,
     /// The client's address.
     pub peer: SocketAddr,
-    /// What the PROXY header of its connection said, if there is one.
-    introduction: Option<Box<Introduction>>,
+    /// `None`: nothing is known of how its connection came in, or it is a stream.
+    pub entrance: Option<Box<Entrance>>,
     /// The snapshot from which `service` came. A child that was chosen for one request counts as outdated, so that the
     /// next request begins with its parent again.
     epoch: u32,
@@ -126,8 +126,10 @@ impl Client {
         connection.line.asks_round_trip = round_trip::is_next_asked(core);
         core.counters.note(Happening::ClientConnected { service: service.id });
         core.shortage.addresses.add(peer);
+        let mut entrance = None;
         if let Some(admitted) = admitted {
-            admitted.enter(io, core, conn, &service, (listener.address, peer));
+            let rule = admitted.enter(io, core, conn, &service, (listener.address, peer));
+            entrance = rule.map(|rule| Box::new(Entrance { introduction: None, rule: Some(rule) }));
         }
         Ok(Self {
             connection,
@@ -143,7 +145,7 @@ impl Client {
             noted: Noted::NOTHING,
             seen: service.analytics.as_ref().map(|_| Box::new(Seen::new(io.now()))),
             peer,
-            introduction: None,
+            entrance,
             epoch: core.epoch,
             service,
             requests: 0,
@@ -174,7 +176,7 @@ impl Client {
             seen: None,
             noted: std::mem::replace(&mut self.noted, Noted::NOTHING),
             peer: self.peer,
-            introduction: None,
+            entrance: None,
             epoch: self.epoch,
             service: service.unwrap_or_else(|| self.service.clone()),
             requests: 1,

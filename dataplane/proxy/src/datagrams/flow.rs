@@ -8,7 +8,7 @@ use std::{
 };
 
 use weir_balance::Failure;
-use weir_rules::Arriving;
+use weir_rules::{Arriving, DecidedBy};
 use weir_snapshot::{Aim, VirtualService};
 use weir_telemetry::{Cause, Happening, record::Kind};
 
@@ -155,7 +155,7 @@ impl Proxy {
         let service = self.core.snapshot.listener(at)?.service.clone();
         let found = match service.udp.as_ref()?.per_datagram {
             true => self.session_of_datagram(io, key, &service),
-            false => self.let_in(io, key, &service).and_then(|()| self.begin_session(io, key, &service)),
+            false => self.let_in(io, key, &service).and_then(|rule| self.begin_session(io, key, &service, rule)),
         };
         found
             .inspect_err(|cause| {
@@ -177,24 +177,34 @@ impl Proxy {
     ) -> Result<u32, Cause> {
         let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
         // The client is let in, and not each of its servers' sessions. Without a server, nothing counts for its rate.
-        if !self.sessions.knows(&key) {
-            self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?;
-        }
+        let is_known = self.sessions.knows(&key);
+        let rule = match is_known {
+            false => self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?,
+            true => None,
+        };
         let key = Key { server: place.server, ..key };
         match self.session_in_order(io, &key) {
             Some(id) => {
                 self.core.pools.end(place);
                 Ok(id)
             }
-            None => self.begin_session_at(io, key, service, place),
+            None => {
+                let gate = service.gate.as_ref().filter(|_| is_known);
+                let rule = rule.or_else(|| gate?.look(&self.arriving(io, key), io.now().nanos).1);
+                self.begin_session_at(io, key, service, place, rule)
+            }
         }
     }
 
-    /// Whether the rules for connections let a session begin.
-    fn let_in<I: DatagramIo>(&self, io: &I, key: Key, service: &VirtualService) -> Result<(), Cause> {
-        let Some(gate) = &service.gate else { return Ok(()) };
-        let arriving = Arriving { unix_s: io.unix_s(), ..self.core.arriving(ends(io, key)) };
-        admitted::pass(gate, &arriving, io.now()).map(drop).map_err(|error| remedy(error).cause)
+    /// Whether the rules for connections let a session begin, and which of them does.
+    fn let_in<I: DatagramIo>(&self, io: &I, key: Key, service: &VirtualService) -> Result<Option<DecidedBy>, Cause> {
+        let Some(gate) = &service.gate else { return Ok(None) };
+        let passed = admitted::pass(gate, &self.arriving(io, key), io.now());
+        passed.map(|admitted| admitted.rule).map_err(|error| remedy(error).cause)
+    }
+
+    fn arriving<I: DatagramIo>(&self, io: &I, key: Key) -> Arriving {
+        Arriving { unix_s: io.unix_s(), ..self.core.arriving(ends(io, key)) }
     }
 
     fn begin_session<I: DatagramIo>(
@@ -202,9 +212,10 @@ impl Proxy {
         io: &mut I,
         key: Key,
         service: &Arc<VirtualService>,
+        rule: Option<DecidedBy>,
     ) -> Result<u32, Cause> {
         let place = self.choose_place(io.now(), service, ends(io, key), &[])?;
-        self.begin_session_at(io, key, service, place)
+        self.begin_session_at(io, key, service, place, rule)
     }
 
     /// Picks a server, and counts a session there.
@@ -269,6 +280,7 @@ impl Proxy {
         key: Key,
         service: &Arc<VirtualService>,
         place: Place,
+        rule: Option<DecidedBy>,
     ) -> Result<u32, Cause> {
         // A session that is refused does not count as a connection to its server.
         self.admit(key.peer).inspect_err(|_| self.core.pools.end(place))?;
@@ -292,7 +304,7 @@ impl Proxy {
             checked: self.sessions.changes,
             unanswered: 0,
             progress: Progress::Asked,
-            history: History { begun: now, servers_tried: 1, ..History::default() },
+            history: History { begun: now, servers_tried: 1, rule, ..History::default() },
         };
         Ok(self.sessions.insert(session, now))
     }

@@ -14,7 +14,7 @@ impl Proxy {
     #[inline(never)]
     pub(super) fn record_session<I: Io>(&mut self, io: &I, session: &Session) {
         let Session { key, listener, service, place, history, .. } = session;
-        let asker = Asker::plain(Kind::Session, service, (listener, &key.peer));
+        let asker = Asker::plain(Kind::Session, service, (listener, &key.peer)).by(history.rule.as_ref());
         let naming = service.pools().next().and_then(|pool| self.core.pools.naming(*place, pool));
         self.core.records.end_connection(&asker, End::now(io), |slot| {
             slot.set_cause(history.cause);

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_rules::DecidedBy;
 use weir_snapshot::{Udp, VirtualService};
 use weir_telemetry::Cause;
 
@@ -53,6 +54,8 @@ pub(crate) struct History {
     pub down_bytes: u64,
     pub servers_tried: usize,
     pub cause: Option<Cause>,
+    /// The rule for connections that has let it in.
+    pub rule: Option<DecidedBy>,
 }
 
 /// How far client and server have got in hearing each other.

@@ -179,20 +179,20 @@ impl Proxy {
         };
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut replaced) = (exchange.take_seen(), None);
-        let Core { cache, coders, date, fields, scripts, .. } = &mut *core;
+        let Core { cache, coders, date, fields, scripts, records, .. } = &mut *core;
         let context = Context::of_stored(exchange, client, &object, goes_on, (date.line(), coders, cache))?;
         // Rules and scripts see a head with all of its fields.
         let written = if given == Given::Whole && exchange.awaited().is_none() && seen.is_none() {
             let (head, framing) = object.whole(exchange.method);
             let received = Response { head, framing, keep_alive: true, len: 0 };
-            context.treat(io, &received, Incoming::of_server(framing), None, added)
+            context.treat(io, &received, Incoming::of_server(framing), (None, added), records)
         } else {
             let text = object.head(given, &added.concat());
             let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
             let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
             let edits = context.run_scripts(scripts, &mut seen, &received.head, &mut replaced);
             let body = Incoming::of_server(received.framing);
-            edits.and_then(|edits| context.treat(io, &received, body, edits, [b"", b""]))
+            edits.and_then(|edits| context.treat(io, &received, body, (edits, [b"", b""]), records))
         };
         core.follow_scripts(exchange, client.noted, seen, replaced.and_then(|replaced| replaced.ending));
         let written = written?.ok_or(Error::Defect)?;

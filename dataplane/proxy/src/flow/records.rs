@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_rules::{Arriving, DecidedBy};
 use weir_snapshot::VirtualService;
 use weir_telemetry::{
     Cause, Spans,
@@ -15,7 +16,7 @@ use crate::{
     flow::notes::naming,
     io::{Conn, Io, Time},
     proxy::{Parties, Proxy},
-    records::{Asker, End, Noted, OfServer, OfTunnel},
+    records::{Asker, End, Noted, OfServer, OfTunnel, flags_of},
     sessions::Sessions,
     tunnel::Tunnel,
 };
@@ -120,7 +121,11 @@ impl Proxy {
     #[cold]
     pub(crate) fn record_failure<I: Io>(&mut self, io: &I, conn: Conn, cause: Cause) {
         let Some(client) = self.clients.peek(conn).filter(|client| client.service.analytics.is_some()) else { return };
-        let asker = asker(&self.clients, client, io.now()).of_connection(Flags::default());
+        let rule = barring(&self.core, io, &client.service, (*client.facts.listener(), client.peer), cause);
+        let mut asker = asker(&self.clients, client, io.now()).of_connection(Flags::default());
+        if rule.is_some() {
+            asker = asker.by(rule.as_ref());
+        }
         let accepted = client.seen.as_ref().map_or(io.now(), |seen| seen.accepted);
         self.core.records.end_connection(&asker, End::now(io), |slot| {
             slot.begun = accepted;
@@ -140,9 +145,25 @@ impl Core {
         (listener, peer): (SocketAddr, SocketAddr),
         cause: Cause,
     ) {
-        let asker = Asker::plain(kind, service, (&listener, &peer));
+        let rule = barring(self, io, service, (listener, peer), cause);
+        let asker = Asker::plain(kind, service, (&listener, &peer)).by(rule.as_ref());
         self.records.end_connection(&asker, End::now(io), |slot| slot.set_cause(Some(cause)));
     }
+}
+
+/// The rule that has just barred a connection, if one has.
+fn barring<I: Io>(
+    core: &Core,
+    io: &I,
+    service: &VirtualService,
+    ends: (SocketAddr, SocketAddr),
+    cause: Cause,
+) -> Option<DecidedBy> {
+    if !matches!(cause, Cause::ClientNetworkDenied | Cause::ClientNetworkRate) {
+        return None;
+    }
+    let arriving = Arriving { unix_s: io.unix_s(), ..core.arriving(ends) };
+    service.gate.as_ref()?.look(&arriving, io.now().nanos).1
 }
 
 /// What records say of a client. A stream has most of it from the connection that carries it.
@@ -156,6 +177,14 @@ fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> As
 #[inline(always)]
 fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
     let mut flags = if client.call().is_some() { Flags::GRPC } else { Flags::default() };
+    let (sender, rule) = match &owner.entrance {
+        None => (&owner.peer, None),
+        Some(entrance) => {
+            let rule = entrance.rule.as_ref();
+            flags |= flags_of(rule);
+            (owner.sender(), rule)
+        }
+    };
     let (mut tls, mut texts) = (Tls::default(), TlsTexts::default());
     if let Channel::Tls(secure) = &owner.connection.channel {
         flags |= Flags::TLS;
@@ -175,12 +204,13 @@ fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
         kind: Kind::Request,
         service: &client.service,
         peer: &client.peer,
-        sender: owner.sender(),
+        sender,
         listener: client.facts.listener(),
         flags,
         tls,
         texts,
         rtt: owner.seen.as_ref().map_or((0, 0), |seen| seen.rtt(now)),
+        rule,
     }
 }
 

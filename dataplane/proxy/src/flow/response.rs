@@ -38,7 +38,7 @@ use crate::{
     io::{After, Close, Conn, Io},
     pool::{Idle, Pools},
     proxy::{Parties, Proxy},
-    records::Noted,
+    records::{Noted, Recorder},
     scripting::{Halt, Replaced, Scripting},
     server::{Life, Server, State},
 };
@@ -308,7 +308,7 @@ impl Parties<'_> {
                 }
             }
             let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut replaced)?;
-            context.translate(io, received, Incoming::of_server(received.framing), edits)
+            context.translate(io, received, Incoming::of_server(received.framing), edits, &mut core.records)
         });
         if is_scripted {
             self.follow_scripts(io, seen, replaced);
@@ -352,7 +352,7 @@ impl Parties<'_> {
             true => Ok(None),
             false => {
                 let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut replaced);
-                edits.and_then(|edits| context.translate(io, received, body, edits))
+                edits.and_then(|edits| context.translate(io, received, body, edits, &mut core.records))
             }
         };
         let is_call = client.call().is_some();
@@ -514,6 +514,7 @@ impl<'p> Context<'p> {
         received: &Response<'_>,
         body: Incoming,
         edits: Option<Edits<'_>>,
+        records: &mut Recorder,
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;
@@ -521,7 +522,7 @@ impl<'p> Context<'p> {
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
         if (self.exchange.treats_response() || edits.is_some()) && switch.is_none() {
-            return self.treat(io, received, body, edits, [b"", b""]);
+            return self.treat(io, received, body, (edits, [b"", b""]), records);
         }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
@@ -584,7 +585,7 @@ impl<'p> Context<'p> {
     }
 
     /// Writes the head as rules, scripts and the coding of the content change it. `added`: lines at
-    /// its end. `None`: it speaks of a stored response.
+    /// its end. `None`: it speaks of a stored response. `records` hears which rules have acted.
     #[cold]
     #[inline(never)]
     pub(super) fn treat<I: Io>(
@@ -592,8 +593,8 @@ impl<'p> Context<'p> {
         io: &mut I,
         received: &Response<'_>,
         body: Incoming,
-        scripted: Option<Edits<'_>>,
-        added: [&[u8]; 2],
+        (scripted, added): (Option<Edits<'_>>, [&[u8]; 2]),
+        records: &mut Recorder,
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
         let head = &received.head;
@@ -610,7 +611,11 @@ impl<'p> Context<'p> {
         let mut edits = scripted.unwrap_or_default();
         let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
-                policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits
+                let judged = policies.rules.judge_response(&awaited.due, head, &awaited.origin());
+                if !judged.rules.is_empty() {
+                    records.note_response_judged(self.client.noted, &judged);
+                }
+                judged.edits
             }
             _ => Edits::default(),
         };

@@ -101,14 +101,22 @@ impl Recorder {
         }
         slot.draft.fill(shown.texts);
         if analytics.wants_headers(slot.draft.fixed.filters) {
+            self.note_fields(analytics, at, &head.fields, false);
+        }
+    }
+
+    /// Notes the header fields of a request. `awaits_rule`: the record shows them only if a rule for responses wants that.
+    #[cold]
+    pub(super) fn note_fields(&mut self, analytics: &Analytics, at: u32, fields: &Fields<'_>, awaits_rule: bool) {
+        let Some(slot) = self.slots.find(at) else { return };
+        let mut is_cut = true;
+        if let Some((number, block)) = self.blocks.take() {
+            (slot.block, slot.awaits_rule) = (Some(number), awaits_rule);
+            block.clear();
+            is_cut = (Hiding { analytics, scratch: &mut self.scratch }).write(fields, &mut block.request);
+        }
+        if is_cut && (slot.block.is_some() || !awaits_rule) {
             slot.draft.fixed.flags |= Flags::HEADERS_CUT;
-            if let Some((number, block)) = self.blocks.take() {
-                slot.block = Some(number);
-                block.clear();
-                if !(Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.request) {
-                    slot.draft.fixed.flags.remove(Flags::HEADERS_CUT);
-                }
-            }
         }
     }
 
@@ -131,6 +139,15 @@ impl Recorder {
 
 // Later notes.
 impl Recorder {
+    /// Takes what scripts have said of a request.
+    #[cold]
+    pub fn note_said(&mut self, noted: Noted, said: &mut String) {
+        let said = std::mem::take(said);
+        if let Some(slot) = self.slot(noted) {
+            slot.say(&said);
+        }
+    }
+
     /// The head of a server's response has come, with so many bytes.
     #[inline(never)]
     pub fn note_head(&mut self, noted: Noted, service: &VirtualService, head: &ResponseHead<'_>, bytes: usize) {

@@ -1,9 +1,10 @@
 //! Decides what of a request or connection that has ended becomes of it: a packed record, or one more that waits.
 
+use weir_rules::DecidedBy;
 use weir_snapshot::Analytics;
 use weir_telemetry::{
     Spans,
-    record::{Class, Flags, Kind, Reasons, Throttle},
+    record::{Class, Flags, Kind, Reasons, RuleList, RuleNames, Throttle},
 };
 
 use crate::{
@@ -27,6 +28,8 @@ pub(super) struct Keeper {
     sequence: u64,
     /// Of the batch of events.
     pub unix_s: u64,
+    /// What stands in the place of suites, while a record is packed.
+    place: Vec<u8>,
 }
 
 /// When something ended: by the time of the driver, and in microseconds since 1970.
@@ -46,8 +49,9 @@ impl Keeper {
             true => Reasons::NONE,
             false => reasons(analytics, slot, asker.kind, spans, asker.rtt.0),
         };
-        // What a script logs is to be seen, as if a filter held.
-        let logs = u16::from(slot.draft.fixed.flags.has(Flags::SCRIPTED));
+        slot.draft.fixed.flags |= asker.flags;
+        // What a script logs is to be seen, as if a filter held, and what a rule wants to be logged.
+        let logs = u16::from(slot.draft.fixed.flags.has_some(Flags::SCRIPTED | Flags::LOGGED));
         let Some(class) = self.class(analytics, reasons, slot.draft.fixed.filters | logs) else { return false };
         let has_room = self.current.buffer.admits(class);
         let taken = self.throttle.take(service, class, analytics.rate(class), has_room, end.now.nanos);
@@ -58,7 +62,6 @@ impl Keeper {
         (fixed.kind, fixed.class, fixed.reasons, fixed.weight) = (asker.kind, class, reasons, weight);
         (fixed.sequence, fixed.end_unix_us, fixed.service) = (self.sequence, end.unix_us, service);
         fixed.set_ends(asker.peer, asker.sender, asker.listener);
-        fixed.flags |= asker.flags;
         fixed.tls = asker.tls;
         fixed.set_spans(&spans);
         (fixed.client_rtt_us, fixed.client_rtt_age_ms) = match asker.rtt {
@@ -68,9 +71,16 @@ impl Keeper {
         true
     }
 
-    /// Packs a record that is made, with its other texts. `headers` are the fields of request and response.
+    /// Packs a record that is made, with its other texts. `rule`: the one that has let the connection in or barred it.
+    /// `headers` are the fields of request and response.
     #[inline(never)]
-    pub fn pack_with(&mut self, texts: &TlsTexts<'_>, slot: &mut Slot, [of_request, of_response]: [&[u8]; 2]) {
+    pub fn pack_with(
+        &mut self,
+        texts: &TlsTexts<'_>,
+        rule: Option<&DecidedBy>,
+        slot: &mut Slot,
+        [of_request, of_response]: [&[u8]; 2],
+    ) {
         // The span of the client stands in the place of the suites that one offered.
         let span = slot.client_span;
         let offered = match &span {
@@ -78,13 +88,15 @@ impl Keeper {
             Some(span) => span,
             None => &[],
         };
-        let said = slot.said();
-        let mut scripted = Vec::new();
-        if !said.is_empty() {
-            let span = span.as_ref().map_or(&[][..], |span| span);
-            scripted.extend([&[span.len() as u8], span, said.as_bytes()].concat());
-        }
-        let offered = if scripted.is_empty() { offered } else { &scripted };
+        let flags = slot.draft.fixed.flags;
+        let offered = match flags.has_some(Flags::SCRIPTED | Flags::RULED | Flags::ADMITTED) {
+            true => {
+                self.place.clear();
+                write_place(&mut self.place, offered, slot, rule);
+                &self.place
+            }
+            false => offered,
+        };
         let others = [
             texts.server_name,
             slot.other_method.bytes(),
@@ -129,6 +141,28 @@ impl Keeper {
             current.servers.push((slot.draft.fixed.server, pool));
         }
     }
+}
+
+/// Writes what stands in the place of suites, if rules have acted, or scripts have said something.
+fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&DecidedBy>) {
+    let offered = &offered[..offered.len().min(u8::MAX.into())];
+    out.push(offered.len() as u8);
+    out.extend_from_slice(offered);
+    if slot.draft.fixed.flags.has_some(Flags::RULED | Flags::ADMITTED) {
+        let begin = out.len();
+        out.extend_from_slice(&[0; 2]);
+        if let Some(by) = rule {
+            let mut first = RuleNames::default();
+            first.add(RuleList::Connections, &by.rule().name);
+            out.extend_from_slice(first.bytes());
+        }
+        if slot.draft.fixed.flags.has(Flags::RULED) {
+            out.extend_from_slice(slot.rules.bytes());
+        }
+        let bytes = (out.len() - begin - 2) as u16;
+        out[begin..begin + 2].copy_from_slice(&bytes.to_le_bytes());
+    }
+    out.extend_from_slice(slot.said().as_bytes());
 }
 
 #[cold]

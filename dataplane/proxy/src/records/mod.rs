@@ -11,6 +11,7 @@ mod headers;
 mod intake;
 mod keeper;
 mod noted;
+mod ruled;
 mod slot;
 mod slots;
 
@@ -19,10 +20,10 @@ use std::sync::Arc;
 use weir_snapshot::{Analytics, Snapshot, VirtualService};
 use weir_telemetry::{
     Cause,
-    record::{Reasons, Slab, Waiting},
+    record::{Flags, Reasons, Slab, Waiting},
 };
 
-pub(crate) use asker::Asker;
+pub(crate) use asker::{Asker, flags_of};
 pub use batch::Batch;
 pub(crate) use intake::Come;
 pub(crate) use keeper::End;
@@ -163,8 +164,12 @@ impl Recorder {
                 self.keeper.current.buffer.pack(&slot.draft);
             } else {
                 let block = slot.block.and_then(|block| self.blocks.find(block));
-                let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
-                self.keeper.pack_with(&asker.texts, slot, headers);
+                let mut headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
+                if slot.block.is_some() && slot.awaits_rule {
+                    headers = [&[]; 2];
+                    slot.draft.fixed.flags.remove(Flags::HEADERS_CUT);
+                }
+                self.keeper.pack_with(&asker.texts, asker.rule, slot, headers);
             }
         }
         slot.pool = None;
@@ -182,7 +187,7 @@ impl Recorder {
         slot.begin(end.now, 0, analytics.filters_of(asker.peer.ip(), None, self.keeper.unix_s, &mut self.scratch));
         note(slot);
         if self.keeper.end(asker, analytics, slot, end) {
-            self.keeper.pack_with(&asker.texts, slot, [&[]; 2]);
+            self.keeper.pack_with(&asker.texts, asker.rule, slot, [&[]; 2]);
         }
         slot.pool = None;
     }

@@ -6,7 +6,7 @@ use weir_policy::Trace;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
-    record::{Draft, Fixed, Flags, Kind, Outcome},
+    record::{Draft, Fixed, Flags, Kind, Outcome, RuleNames},
 };
 
 use crate::io::Time;
@@ -25,11 +25,18 @@ pub(crate) struct Slot {
     pub pool: Option<Arc<Pool>>,
     /// That of the client, if the record's is the engine's: [`Flags::OWN_SPAN`].
     pub client_span: Option<[u8; 8]>,
-    /// What scripts have said.
+    /// What scripts have said, with [`Flags::SCRIPTED`].
     said: String,
+    /// The rules that have acted, with [`Flags::RULED`].
+    pub(super) rules: RuleNames,
     /// Header fields, if the record shows them.
     pub block: Option<u32>,
+    /// It shows them only if a rule for responses wants that.
+    pub(super) awaits_rule: bool,
 }
+
+/// With one of these, a record has texts beside those of the draft.
+const OF_OTHER_TEXTS: Flags = Flags::OWN_SPAN.and(Flags::SCRIPTED).and(Flags::RULED).and(Flags::ADMITTED);
 
 /// The server that had the request last.
 #[derive(Clone, Copy)]
@@ -56,7 +63,6 @@ impl Slot {
     pub fn begin(&mut self, now: Time, http: u8, filters: u16) {
         self.draft.fixed.begin(http, filters);
         self.other_method.len = 0;
-        self.said.clear();
         self.begun = now;
         self.cause = None;
         self.spans = None;
@@ -65,15 +71,17 @@ impl Slot {
     /// Scripts have said something.
     #[cold]
     pub fn say(&mut self, lines: &str) {
-        if !self.said.is_empty() {
-            self.said.push('\n');
+        match self.draft.fixed.flags.has(Flags::SCRIPTED) {
+            true => self.said.push('\n'),
+            false => self.said.clear(),
         }
         self.said.push_str(lines);
         self.draft.fixed.flags |= Flags::SCRIPTED;
     }
 
+    /// Empty: nothing.
     pub fn said(&self) -> &str {
-        &self.said
+        if self.draft.fixed.flags.has(Flags::SCRIPTED) { &self.said } else { "" }
     }
 
     /// Something has failed.
@@ -112,9 +120,7 @@ impl Slot {
     /// Whether the record has no texts but those of the draft.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.other_method.is_empty()
-            && self.block.is_none()
-            && !self.draft.fixed.flags.has_some(Flags::OWN_SPAN | Flags::SCRIPTED)
+        self.other_method.is_empty() && self.block.is_none() && !self.draft.fixed.flags.has_some(OF_OTHER_TEXTS)
     }
 
     /// How long the parts took that there have been until now.

@@ -21,7 +21,7 @@ const BAD: &str = "192.0.2.9:4000";
 const GOOD: &str = "198.51.100.1:4000";
 const ALWAYS: u64 = u64::MAX;
 
-fn rule(subnets: &[&str], action: Action) -> api::NetworkRule {
+pub fn rule(subnets: &[&str], action: Action) -> api::NetworkRule {
     let client = api::AddressMatch {
         subnets: subnets.iter().map(|subnet| subnet.to_string()).collect(),
         ..api::AddressMatch::default()
@@ -33,21 +33,26 @@ fn rule(subnets: &[&str], action: Action) -> api::NetworkRule {
         position: 0,
         r#match: matched,
         until_unix_s: ALWAYS,
+        log: false,
         action: Some(action),
     }
 }
 
-fn deny() -> Action {
+pub fn deny() -> Action {
     Action::Deny(api::Close { reset: true })
 }
 
-fn two_per_s() -> Action {
+pub fn two_per_s() -> Action {
     Action::Rate(api::ConnectionRate { per_s: 2, burst: 0 })
 }
 
-/// The plan with these rules for its first service.
+/// The plan with these rules for its first service, whose requests leave records.
 fn guarded(plan: api::Plan, rules: Vec<api::NetworkRule>) -> api::Plan {
-    let mut plan = recording(plan);
+    guarding(recording(plan), rules)
+}
+
+/// The plan with these rules for its first service.
+pub fn guarding(mut plan: api::Plan, rules: Vec<api::NetworkRule>) -> api::Plan {
     plan.network_policies = vec![api::NetworkPolicy { uuid: "policy".into(), name: "house".into(), rules }];
     plan.virtual_services[0].network_policy_uuid = "policy".into();
     plan

@@ -108,7 +108,7 @@ impl Stage {
     }
 
     /// Lets time pass, with a batch at each moment that the proxy asks for.
-    fn idle_for(&mut self, span: Duration) {
+    pub fn idle_for(&mut self, span: Duration) {
         let mut left = span;
         while let Some(due) = self.proxy.due() {
             let step = due.since(weir_proxy::io::Io::now(&self.tape)).max(Duration::from_millis(1));

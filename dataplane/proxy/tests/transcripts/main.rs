@@ -34,6 +34,7 @@ mod records;
 mod repeats;
 mod reselects;
 mod rewriting;
+mod ruled;
 mod scripts;
 mod secure_servers;
 mod server_departures;

@@ -49,7 +49,7 @@ fn build(plan: &Plan) -> Snapshot {
 fn child(snapshot: &Snapshot, path: &str) -> Result<String, AmbiguousPath> {
     let (parent, host) = (snapshot.service(SHOP).unwrap(), HostName::of(HOST.as_bytes()).unwrap());
     let found = snapshot.child_by_request(parent, &host, path.as_bytes())?;
-    Ok(found.map_or("parent", |child| &child.uuid).to_owned())
+    Ok(found.map_or("parent", |found| &found.child.uuid).to_owned())
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
             let name = HostName::of(host.as_bytes()).unwrap();
             let by_path =
                 ["/1", "/2", "/"].map(|path| snapshot.child_by_request(service, &name, path.as_bytes()).unwrap());
+            let by_path = by_path.map(|found| found.map(|found| &found.child));
             for child in by_path.into_iter().chain([snapshot.child_by_name(service, &name)]) {
                 assert!(child.is_none_or(|child| Arc::ptr_eq(child, snapshot.service(&child.uuid).unwrap())));
                 let entry = all.entry(format!("{host} of {}", service.uuid)).or_default();

@@ -18,8 +18,9 @@ const CONTENT_TYPE_MOST: usize = 64;
 const CONTENT_TYPE: usize = TEXTS - 1;
 
 /// The texts between those that come with a request and the content type, in the order of `api/record`: the server name of
-/// TLS, a method without a number, header fields of request and response, offered cipher suites, what is wrong with the
-/// certificate of the client, its subject.
+/// TLS, a method without a number, header fields of request and response, offered cipher suites (see [`Flags::OWN_SPAN`],
+/// [`Flags::SCRIPTED`] and [`Flags::RULED`] for what else stands there), what is wrong with the certificate of the client, its
+/// subject.
 pub type Others<'t> = [&'t [u8]; CONTENT_TYPE - COMING];
 
 /// The texts stand behind each other, because the head of a request is gone at its end.

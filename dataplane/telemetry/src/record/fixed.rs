@@ -259,7 +259,8 @@ impl Flags {
         Self(u32::from(number & 7) << 19)
     }
 
-    /// What scripts have said stands in the same place, behind the span, and before it a byte that says how long the span is.
+    /// What scripts have said stands in the same place, behind the span or the suites, and before these a byte that says how
+    /// long they are.
     pub const SCRIPTED: Self = Self(1 << 24);
 
     /// The client's cookie was too old.
@@ -272,9 +273,26 @@ impl Flags {
     /// All of these.
     pub const PERSISTENCE: Self = Self(0xf << 25);
 
+    /// The names of rules stand where what scripts have said stands, and before it: two bytes that say how long they are, and
+    /// the names.
+    pub const RULED: Self = Self(1 << 29);
+    /// The same; the first of them is the rule that has let the connection in or barred it.
+    pub const ADMITTED: Self = Self(1 << 30);
+    /// A rule wants the record.
+    pub const LOGGED: Self = Self(1 << 31);
+
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {
         Self(1 << text)
+    }
+
+    /// Both.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn bits(self) -> u32 {
+        self.0
     }
 
     pub fn remove(&mut self, other: Self) {

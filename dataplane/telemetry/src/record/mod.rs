@@ -12,6 +12,7 @@ mod draft;
 mod fixed;
 mod packed;
 mod reason;
+mod rules;
 mod slab;
 mod throttle;
 
@@ -20,5 +21,6 @@ pub use draft::{Draft, Others};
 pub use fixed::{Class, Fixed, Flags, Kind, NO_SERVER, Tls};
 pub use packed::Packed;
 pub use reason::{Outcome, Reasons, Rules, Statuses};
+pub use rules::{RuleList, RuleNames};
 pub use slab::Slab;
 pub use throttle::{Rate, Throttle, Waiting};

@@ -2,7 +2,13 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use super::fixed::{BYTES, TEXTS};
+use super::{
+    Flags,
+    fixed::{BYTES, TEXTS},
+};
+
+/// The number of the text with the suites.
+const OFFERED: usize = 10;
 
 /// One packed record.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +59,28 @@ impl<'b> Packed<'b> {
     fn lengths(&self) -> impl Iterator<Item = usize> + 'b {
         let record = *self;
         (0..TEXTS).map(move |text| record.u16(232 + 2 * text).into())
+    }
+
+    /// What stands in the place of offered suites: the span or the suites, the names of rules with the numbers of their
+    /// lists, and what scripts have said.
+    pub fn place(&self) -> (&'b [u8], Vec<(u8, String)>, String) {
+        let text = self.text(OFFERED);
+        let has = |flags: Flags| self.flags() & flags.bits() != 0;
+        if !has(Flags::SCRIPTED | Flags::RULED | Flags::ADMITTED) {
+            return (text, Vec::new(), String::new());
+        }
+        let (first, mut text) = text[1..].split_at(text[0].into());
+        let mut rules = Vec::new();
+        if has(Flags::RULED | Flags::ADMITTED) {
+            let (mut packed, rest) = text[2..].split_at(u16::from_le_bytes([text[0], text[1]]).into());
+            while let [list, bytes, behind @ ..] = packed {
+                let (name, behind) = behind.split_at((*bytes).into());
+                rules.push((*list, String::from_utf8_lossy(name).into_owned()));
+                packed = behind;
+            }
+            text = rest;
+        }
+        (first, rules, String::from_utf8_lossy(text).into_owned())
     }
 
     /// A text by its number.

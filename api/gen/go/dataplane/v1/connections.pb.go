@@ -98,6 +98,7 @@ type NetworkRule struct {
 	//	*NetworkRule_Deny
 	//	*NetworkRule_Rate
 	Action        isNetworkRule_Action `protobuf_oneof:"action"`
+	Log           bool                 `protobuf:"varint,8,opt,name=log,proto3" json:"log,omitempty"` // what the rule lets in or bars leaves a record, as if a filter held
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +193,13 @@ func (x *NetworkRule) GetRate() *ConnectionRate {
 		}
 	}
 	return nil
+}
+
+func (x *NetworkRule) GetLog() bool {
+	if x != nil {
+		return x.Log
+	}
+	return false
 }
 
 type isNetworkRule_Action interface {
@@ -406,7 +414,7 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"\rNetworkPolicy\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
-	"\x05rules\x18\x03 \x03(\v2\x1e.weir.dataplane.v1.NetworkRuleR\x05rules\"\xbe\x02\n" +
+	"\x05rules\x18\x03 \x03(\v2\x1e.weir.dataplane.v1.NetworkRuleR\x05rules\"\xd0\x02\n" +
 	"\vNetworkRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\x128\n" +
@@ -415,7 +423,8 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"untilUnixS\x120\n" +
 	"\x05allow\x18\x05 \x01(\v2\x18.weir.dataplane.v1.AllowH\x00R\x05allow\x12.\n" +
 	"\x04deny\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x04deny\x127\n" +
-	"\x04rate\x18\a \x01(\v2!.weir.dataplane.v1.ConnectionRateH\x00R\x04rateB\b\n" +
+	"\x04rate\x18\a \x01(\v2!.weir.dataplane.v1.ConnectionRateH\x00R\x04rate\x12\x10\n" +
+	"\x03log\x18\b \x01(\bR\x03logB\b\n" +
 	"\x06action\"\xd0\x01\n" +
 	"\x0fConnectionMatch\x127\n" +
 	"\x06client\x18\x01 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06client\x12?\n" +

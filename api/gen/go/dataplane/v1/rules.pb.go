@@ -382,7 +382,7 @@ type HttpRule struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Position      uint32                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`                       // in the list of the operator's object, from 0: findings name it
 	Match         *HttpMatch             `protobuf:"bytes,3,opt,name=match,proto3" json:"match,omitempty"`                              // unset: every request
-	Log           bool                   `protobuf:"varint,4,opt,name=log,proto3" json:"log,omitempty"`                                 // the request leaves a significant record
+	Log           bool                   `protobuf:"varint,4,opt,name=log,proto3" json:"log,omitempty"`                                 // the request leaves a record, as if a filter held
 	AllHeaders    bool                   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"` // that record has all header fields
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

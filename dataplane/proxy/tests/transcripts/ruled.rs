@@ -1,0 +1,316 @@
+//! What records say of rules, and which rules want records.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1::{
+    self as api, Analytics, HttpMatch, HttpPolicySet, HttpRequestRule, HttpResponseRule, HttpRule, Plan,
+    http_security_rule::Action, network_rule,
+};
+use weir_proxy::io::{Conn, Gone};
+use weir_telemetry::Cause;
+
+use crate::{
+    GET, OK,
+    barred::{deny, guarding, rule as connections, two_per_s},
+    datagrams::udp_plan,
+    hosted::{self, get},
+    http2::{Browser, http2},
+    policies::{edit, rule, security, under, with},
+    records::recording,
+    scripts::scripted_with,
+    tape::{Stage, l4_plan, plan},
+};
+
+const REQUEST_HEADERS: usize = 8;
+const RESPONSE_HEADERS: usize = 9;
+const SIGNIFICANT: u8 = 1;
+const FILTERED: u8 = 2;
+const ALL: u8 = 3;
+/// Lists of rules, as in `api/record`.
+const CONNECTIONS: u8 = 1;
+const HOSTS: u8 = 2;
+const SECURITY: u8 = 3;
+const REQUESTS: u8 = 4;
+const RESPONSES: u8 = 5;
+
+/// What records say: their classes, and their rules.
+type Said = Vec<(u8, Vec<(u8, String)>)>;
+
+fn said(stage: &mut Stage) -> Said {
+    let taken = stage.records();
+    taken.records().iter().map(|record| (record.class(), record.place().1)).collect()
+}
+
+fn names(of: &[(u8, &str)]) -> Vec<(u8, String)> {
+    of.iter().map(|(list, name)| (*list, (*name).to_owned())).collect()
+}
+
+/// The plan, whose requests leave records if they are significant, or something wants that.
+fn quiet(mut plan: Plan) -> Plan {
+    plan.virtual_services.iter_mut().for_each(|service| service.analytics = Some(Analytics::default()));
+    plan
+}
+
+fn logged(rule: Option<HttpRule>) -> Option<HttpRule> {
+    rule.map(|rule| HttpRule { log: true, ..rule })
+}
+
+fn with_headers(rule: Option<HttpRule>) -> Option<HttpRule> {
+    rule.map(|rule| HttpRule { log: true, all_headers: true, ..rule })
+}
+
+/// A rule for requests that adds a field.
+fn adding(rule: Option<HttpRule>) -> HttpRequestRule {
+    HttpRequestRule { rule, edits: vec![edit(api::EditKind::Add, "X-A", Some("b"))], ..Default::default() }
+}
+
+fn respond(status: u32) -> Action {
+    Action::Response(api::LocalResponse { status, ..Default::default() })
+}
+
+/// A request of a new client, with its answer.
+fn ask(stage: &mut Stage, path: &str) {
+    let client = stage.client();
+    answer(stage, client, &get("a", path), OK);
+}
+
+fn answer(stage: &mut Stage, client: Conn, request: &str, answer: &str) {
+    let dials = stage.dials();
+    stage.says(client, request);
+    let server = if stage.dials() > dials { stage.connected() } else { stage.dialled() };
+    stage.says(server, answer);
+}
+
+fn house() -> HttpPolicySet {
+    let of_404 = HttpMatch {
+        status: Some(api::NumberMatch {
+            ranges: vec![api::NumberRange { first: 404, last: 404 }],
+            ..Default::default()
+        }),
+        ..under("/x")
+    };
+    HttpPolicySet {
+        security_rules: vec![
+            security("away", under("/away"), respond(403)),
+            security("let in", under("/x/y"), Action::Allow(api::Allow {})),
+        ],
+        request_rules: vec![adding(rule("first", under("/x"))), adding(rule("second", under("/x/y")))],
+        response_rules: vec![
+            HttpResponseRule { rule: rule("on the way", under("/x")), ..Default::default() },
+            HttpResponseRule { rule: rule("missing", of_404), ..Default::default() },
+        ],
+        ..HttpPolicySet::default()
+    }
+}
+
+#[test]
+fn record_names_the_rules_that_acted() {
+    let mut stage = Stage::new(&with(recording(plan(1)), house()));
+    ask(&mut stage, "/x/y");
+    let all = [(SECURITY, "let in"), (REQUESTS, "first"), (REQUESTS, "second"), (RESPONSES, "on the way")];
+    assert_eq!(said(&mut stage), [(ALL, names(&all))]);
+    // The notes of the next request begin anew.
+    ask(&mut stage, "/x");
+    assert_eq!(said(&mut stage), [(ALL, names(&[(REQUESTS, "first"), (RESPONSES, "on the way")]))]);
+    ask(&mut stage, "/");
+    assert_eq!(said(&mut stage), [(ALL, vec![])]);
+    let client = stage.client();
+    stage.says(client, get("a", "/away"));
+    assert_eq!(said(&mut stage), [(SIGNIFICANT, names(&[(SECURITY, "away")]))]);
+}
+
+#[test]
+fn record_of_a_stream_names_rules_too() {
+    let mut stage = Stage::new(&with(http2(recording(plan(1))), house()));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks_host(&mut stage, "a", "/x/y");
+    let server = stage.connected();
+    stage.says(server, OK);
+    let all = [(SECURITY, "let in"), (REQUESTS, "first"), (REQUESTS, "second"), (RESPONSES, "on the way")];
+    assert_eq!(said(&mut stage), [(ALL, names(&all))]);
+}
+
+#[test]
+fn eight_rules_of_a_list_are_named_and_that_there_are_more() {
+    let many = (0..10).map(|n| adding(rule(&n.to_string(), under("/")))).collect();
+    let mut stage =
+        Stage::new(&with(recording(plan(1)), HttpPolicySet { request_rules: many, ..HttpPolicySet::default() }));
+    ask(&mut stage, "/");
+    let rules = &said(&mut stage)[0].1;
+    let found: Vec<_> = rules.iter().map(|(list, name)| (*list, name.as_str())).collect();
+    let mut wanted: Vec<_> = ["0", "1", "2", "3", "4", "5", "6", "9"].map(|name| (REQUESTS, name)).into();
+    wanted.push((REQUESTS | 0x80, ""));
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn rules_have_requests_logged() {
+    let of_response = HttpResponseRule { rule: logged(rule("of response", under("/response"))), ..Default::default() };
+    let set = HttpPolicySet {
+        security_rules: vec![api::HttpSecurityRule {
+            rule: logged(rule("let in", under("/security"))),
+            action: Some(Action::Allow(api::Allow {})),
+        }],
+        request_rules: vec![adding(logged(rule("of request", under("/request")))), adding(rule("silent", under("/")))],
+        response_rules: vec![of_response],
+        ..HttpPolicySet::default()
+    };
+    let mut stage = Stage::new(&with(quiet(plan(1)), set));
+    for (path, list, name) in [
+        ("/security", SECURITY, "let in"),
+        ("/request", REQUESTS, "of request"),
+        ("/response", RESPONSES, "of response"),
+    ] {
+        ask(&mut stage, path);
+        let [(class, rules)] = &said(&mut stage)[..] else { panic!("no record for {path}") };
+        assert!(*class == FILTERED && rules.contains(&(list, name.to_owned())), "{path}: {class} {rules:?}");
+    }
+    ask(&mut stage, "/");
+    assert!(said(&mut stage).is_empty(), "no rule wants it");
+}
+
+#[test]
+fn record_of_a_limit_names_its_rule() {
+    let limit = api::RateLimit { count: 1, period_s: 10, ..Default::default() };
+    let set = HttpPolicySet {
+        security_rules: vec![security("slowly", under("/"), Action::RateLimit(limit))],
+        ..HttpPolicySet::default()
+    };
+    let mut stage = Stage::new(&with(recording(plan(1)), set));
+    ask(&mut stage, "/");
+    assert_eq!(said(&mut stage), [(ALL, vec![])], "it is within the rate");
+    ask(&mut stage, "/");
+    assert_eq!(said(&mut stage), [(SIGNIFICANT, names(&[(SECURITY, "slowly")]))]);
+}
+
+/// Header fields of request and response in the only record.
+fn headers(stage: &mut Stage) -> [String; 2] {
+    let taken = stage.records();
+    let record = taken.record();
+    [REQUEST_HEADERS, RESPONSE_HEADERS].map(|text| String::from_utf8_lossy(record.text(text)).into_owned())
+}
+
+#[test]
+fn rules_have_header_fields_logged() {
+    let only = |status| HttpMatch {
+        status: Some(api::NumberMatch {
+            ranges: vec![api::NumberRange { first: status, last: status }],
+            ..Default::default()
+        }),
+        ..under("/response")
+    };
+    let set = HttpPolicySet {
+        request_rules: vec![adding(with_headers(rule("of request", under("/request"))))],
+        response_rules: vec![
+            HttpResponseRule { rule: with_headers(rule("good", only(200))), ..Default::default() },
+            HttpResponseRule { rule: logged(rule("bad", only(204))), ..Default::default() },
+        ],
+        ..HttpPolicySet::default()
+    };
+    let mut stage = Stage::new(&with(recording(plan(1)), set));
+    let shown = ["Host: a\r\n".to_owned(), "Content-Length: 2\r\n".to_owned()];
+    ask(&mut stage, "/request");
+    assert_eq!(headers(&mut stage), shown);
+    ask(&mut stage, "/response");
+    assert_eq!(headers(&mut stage), shown);
+    ask(&mut stage, "/");
+    assert_eq!(headers(&mut stage), [""; 2], "no rule wants them");
+    let client = stage.client();
+    answer(&mut stage, client, &get("a", "/response"), "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n");
+    assert_eq!(headers(&mut stage), [""; 2], "the rule that wants them does not match the response");
+    assert_eq!(stage.proxy.requests_noted(), 0);
+}
+
+#[test]
+fn what_scripts_say_stands_beside_rules() {
+    let source = "avi.vs.log('hello')";
+    let mut plan = scripted_with(recording(plan(1)), &[(api::ScriptEvent::HttpReq, source)]);
+    plan.virtual_services[0].http_policy_set_uuids = vec!["set-1".into()];
+    plan.http_policy_sets[0].request_rules = vec![adding(rule("first", under("/")))];
+    let mut stage = Stage::new(&plan);
+    ask(&mut stage, "/");
+    let taken = stage.records();
+    let (span, rules, said) = taken.record().place();
+    assert_eq!((span, rules, said), (&b""[..], names(&[(REQUESTS, "first")]), "hello".to_owned()));
+}
+
+#[test]
+fn record_names_the_rule_that_chose_the_child() {
+    let mut stage = Stage::new(&recording(hosted::by_request(plan(1))));
+    for (host, path, rule) in
+        [("shop.test", "/cart/1", Some("/cart")), ("shop.test", "/", None), ("b.test", "/", Some("/"))]
+    {
+        let client = stage.client();
+        answer(&mut stage, client, &get(host, path), OK);
+        let rules: Vec<_> = rule.map(|rule| (HOSTS, rule.to_owned())).into_iter().collect();
+        assert_eq!(said(&mut stage), [(ALL, rules)], "{host}{path}");
+    }
+}
+
+fn in_the_net(log: bool, action: network_rule::Action) -> api::NetworkRule {
+    api::NetworkRule { log, ..connections(&["192.0.2.0/24"], action) }
+}
+
+const LISTENER: &str = "10.0.0.1:80";
+const INSIDE: &str = "192.0.2.9:4000";
+const OUTSIDE: &str = "198.51.100.1:4000";
+
+#[test]
+fn requests_tell_which_rule_let_their_connection_in() {
+    let rules = |log| vec![in_the_net(log, network_rule::Action::Allow(api::Allow {}))];
+    let by = (CONNECTIONS, "strangers");
+    for (plan, inside, outside) in [
+        (guarding(recording(plan(1)), rules(false)), vec![(ALL, names(&[by]))], vec![(ALL, vec![])]),
+        (guarding(quiet(plan(1)), rules(true)), vec![(FILTERED, names(&[by]))], vec![]),
+        (guarding(quiet(plan(1)), rules(false)), vec![], vec![]),
+    ] {
+        let mut stage = Stage::new(&plan);
+        for (client, wanted) in [(INSIDE, inside), (OUTSIDE, outside)] {
+            let client = stage.client_from(LISTENER, client);
+            for _ in 0..2 {
+                answer(&mut stage, client, GET, OK);
+                assert_eq!(said(&mut stage), wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn streams_tell_which_rule_let_their_connection_in() {
+    let rules = vec![connections(&[], network_rule::Action::Allow(api::Allow {}))];
+    let mut stage = Stage::new(&guarding(http2(with(recording(plan(1)), house())), rules));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks_host(&mut stage, "a", "/x");
+    let server = stage.connected();
+    stage.says(server, OK);
+    let all = [(CONNECTIONS, "strangers"), (REQUESTS, "first"), (RESPONSES, "on the way")];
+    assert_eq!(said(&mut stage), [(ALL, names(&all))]);
+}
+
+#[test]
+fn refused_connections_tell_which_rule_refused_them() {
+    for (action, cause) in [(deny(), Cause::ClientNetworkDenied), (two_per_s(), Cause::ClientNetworkRate)] {
+        let mut stage = Stage::new(&guarding(quiet(l4_plan(1)), vec![in_the_net(true, action)]));
+        (0..3).for_each(|_| _ = stage.client_from(LISTENER, INSIDE));
+        let taken = stage.records();
+        let last = *taken.records().last().expect("a connection is refused");
+        assert_eq!((last.class(), last.cause()), (SIGNIFICANT, cause as u16 + 1));
+        assert_eq!(last.place().1, names(&[(CONNECTIONS, "strangers")]));
+    }
+}
+
+#[test]
+fn connections_and_sessions_tell_which_rule_let_them_in() {
+    let allow = || vec![in_the_net(true, network_rule::Action::Allow(api::Allow {}))];
+    let by = names(&[(CONNECTIONS, "strangers")]);
+    let mut stage = Stage::new(&guarding(quiet(l4_plan(1)), allow()));
+    let client = stage.client_from(LISTENER, INSIDE);
+    stage.connected();
+    stage.gone(client, Gone::Reset);
+    assert_eq!(said(&mut stage), [(SIGNIFICANT, by.clone())]);
+    let mut stage = Stage::new(&guarding(quiet(udp_plan(1, |_| {})), allow()));
+    stage.asks(INSIDE, 0);
+    stage.asks(OUTSIDE, 0);
+    stage.idle_for(Duration::from_secs(60));
+    assert_eq!(said(&mut stage), [(FILTERED, by)]);
+}
