@@ -130,7 +130,10 @@ func addressOf(record client.Object, address, port string) string {
 	return host + ":" + cellOf(record, port)
 }
 
-// whyOf says why there is a record, and what failed.
+// ruleNames are the names of the fields with rules, in the order in which their rules act.
+var ruleNames = []string{"network_rule", "host_rule", "security_rule", "request_rule", "response_rule"}
+
+// whyOf says why there is a record, what failed, and which rules acted.
 func whyOf(record client.Object) string {
 	var words []string
 	if state, _ := record["request_state"].(string); state != "" {
@@ -142,6 +145,11 @@ func whyOf(record client.Object) string {
 	}
 	if filter, _ := record["client_log_filter_name"].(string); filter != "" {
 		words = append(words, "filter "+filter)
+	}
+	for _, name := range ruleNames {
+		if rules, _ := record[fieldNames[name]].(string); rules != "" {
+			words = append(words, strings.ReplaceAll(name, "_", " ")+" "+rules)
+		}
 	}
 	return strings.Join(words, ", ")
 }

@@ -131,8 +131,12 @@ func (f *fields) origin(r record.Record, of from, service named) {
 		}
 		filters = append(filters, name)
 	}
-	f.text("client_log_filter_name", strings.Join(filters, ", "))
-	f.isTrue("udf", r.Filters != 0 || r.Flags&record.Scripted != 0)
+	f.text("client_log_filter_name", strings.Join(filters, query.NameSeparator))
+	f.isTrue("udf", r.Filters != 0 || r.Flags&(record.Scripted|record.Logged) != 0)
+	rules := r.Rules()
+	for _, of := range rulesOfRecords {
+		f.text(of.field, strings.Join(rules.Names[of.list], query.NameSeparator))
+	}
 	f.text("request_state", record.CauseName(r.Cause))
 	f.text("start_timestamp", r.End.Add(-r.Total).UTC().Format(time.RFC3339Nano))
 	f.micros("total_time", r.Total)
@@ -187,11 +191,7 @@ func (f *fields) tls(r record.Record) {
 		f.text("ssl_alert", tls.AlertError(r.Alert-1).Error())
 	}
 	var suites []string
-	offered := r.Texts[record.OfferedSuites]
-	if r.Flags&(record.OwnSpan|record.Scripted) != 0 {
-		offered = nil
-	}
-	for ; len(offered) >= 2; offered = offered[2:] {
+	for offered := r.Offered(); len(offered) >= 2; offered = offered[2:] {
 		suites = append(suites, tls.CipherSuiteName(binary.BigEndian.Uint16(offered)))
 	}
 	f.text("client_cipher_list", strings.Join(suites, " "))
@@ -250,6 +250,7 @@ func (f *fields) connection(r record.Record) {
 	f.number("tx_bytes", r.ResponseBytes)
 	f.number("server_rx_bytes", r.ServerResponseBytes)
 	f.isTrue("connection_ended", true)
+	f.text("cut", strings.Join(cutRules(r), " "))
 }
 
 func (f *fields) request(r record.Record) {
@@ -266,7 +267,7 @@ func (f *fields) request(r record.Record) {
 	f.text("client_device", device)
 	f.text("referer", string(r.Texts[record.Referer]))
 	f.text("xff", string(r.Texts[record.ForwardedFor]))
-	f.text("cut", strings.Join(cutTexts(r.Flags), " "))
+	f.text("cut", strings.Join(append(cutTexts(r.Flags), cutRules(r)...), " "))
 	f.text("protocol", protocolOf(r.Flags))
 	if r.Flags&record.Scripted != 0 {
 		_, said := r.Said()
@@ -274,6 +275,27 @@ func (f *fields) request(r record.Record) {
 	}
 	f.response(r)
 	f.trace(r)
+}
+
+// rulesOfRecords are the fields with the names of rules that acted.
+var rulesOfRecords = []struct {
+	field string
+	list  record.RuleList
+}{
+	{"network_security_policy_rule_name", record.ConnectionRules}, {"vh_match_rule", record.HostRules},
+	{"http_security_policy_rule_name", record.SecurityRules}, {"http_request_policy_rule_name", record.RequestRules},
+	{"http_response_policy_rule_name", record.ResponseRules},
+}
+
+// cutRules names the fields that have only some of the rules.
+func cutRules(r record.Record) (names []string) {
+	rules := r.Rules()
+	for _, of := range rulesOfRecords {
+		if rules.Cut[of.list] {
+			names = append(names, of.field)
+		}
+	}
+	return names
 }
 
 func (f *fields) trace(r record.Record) {

@@ -141,6 +141,32 @@ func TestARecordBecomesARowWithAvisNames(t *testing.T) {
 	}
 }
 
+func TestARecordNamesTheRulesThatActed(t *testing.T) {
+	rules := "\x01\x06let in\x04\x01a\x04\x03b c\x84\x00\x05\x01d"
+	ruled := func(r record.Record, first, said string) record.Record {
+		place := string(rune(len(first))) + first + string(rune(len(rules))) + "\x00" + rules + said
+		r.Texts[record.ClientSpan] = []byte(place)
+		return r
+	}
+	full, bare := request(), refused()
+	full.Flags |= record.Ruled | record.Admitted | record.Scripted | record.OwnSpan
+	bare.Flags |= record.Admitted | record.Logged
+	rows := unpack(t, batchOf(ruled(full, "8 bytes.", "hello"), ruled(bare, "\x13\x01", "")))
+	for at, want := range []map[string]string{
+		{"network_security_policy_rule_name": "let in", "http_request_policy_rule_name": "a, b c",
+			"http_response_policy_rule_name": "d", "http_security_policy_rule_name": "", "datascript_log": "hello",
+			"cut": "uri_path http_request_policy_rule_name", "span_id": "382062797465732e"},
+		{"network_security_policy_rule_name": "let in", "udf": "true", "client_cipher_list": "TLS_AES_128_GCM_SHA256"},
+	} {
+		for field, value := range want {
+			if got := valueOf(rows[at], field); got != value {
+				t.Errorf("%s is %q, want %q", field, got, value)
+			}
+		}
+	}
+	checkFields(t, rows[0])
+}
+
 // checkFields fails if the store would refuse a row.
 func checkFields(t *testing.T, row wire.Row) {
 	t.Helper()

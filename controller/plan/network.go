@@ -42,6 +42,7 @@ func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSe
 		rule := placed.Rule
 		made := &dataplanev1.NetworkRule{
 			Name: rule.Name, Position: uint32(placed.At), UntilUnixS: untilOf(policy.LastModified, rule.Age),
+			Log: rule.Log,
 			Match: &dataplanev1.ConnectionMatch{
 				Client:       addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report),
 				ClientPort:   portsOrRanges(rule.Match.ClientPort),

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,8 @@ const (
 	Ge          Op = "ge"
 	// Has: one of the words is it. Eq of a field of kind Words becomes it when it is checked; Parse refuses it.
 	Has Op = "has"
+	// Among: one of the names is it. Eq of a field of kind Names becomes it, as with Has.
+	Among Op = "among"
 )
 
 // AnyField stands for all text fields of a type, with Contains, NotContains and Eq, Ne, StartsWith.
@@ -123,7 +126,7 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		positive := map[Op]Op{Ne: Eq, NotContains: Contains}[e.Op]
 		inner, err := c.check(Expr{Field: e.Field, Op: positive, Value: e.Value}, depth+1)
 		return Expr{Not: &inner}, err
-	case Eq, Contains, StartsWith, Lt, Le, Gt, Ge, Has:
+	case Eq, Contains, StartsWith, Lt, Le, Gt, Ge, Has, Among:
 	default:
 		return e, noOperator(e.Op)
 	}
@@ -152,6 +155,10 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		return e, &Error{"filter", fmt.Sprintf("%q is not one word of field %s", e.Value, e.Field)}
 	case kind == Words && e.Op == Eq && e.Value != "" && !strings.ContainsAny(e.Value, " \t"):
 		e.Op = Has
+	case e.Op == Among && (kind != Names || e.Value == "" || strings.Contains(e.Value, NameSeparator)):
+		return e, &Error{"filter", fmt.Sprintf("field %s has no name %q: use eq", e.Field, e.Value)}
+	case kind == Names && e.Op == Eq && e.Value != "" && !strings.Contains(e.Value, NameSeparator):
+		e.Op = Among
 	case e.Op == Lt || e.Op == Le || e.Op == Gt || e.Op == Ge:
 		return e, &Error{"filter", fmt.Sprintf("field %s is text: use eq, ne, co, nc or sw", e.Field)}
 	}
@@ -165,7 +172,7 @@ func noOperator(op Op) error {
 func (c *checker) anyField(e Expr, depth int) (Expr, error) {
 	var fields []Expr
 	for _, name := range c.fields.sorted() {
-		if kind := c.fields[name]; kind == Text || kind == Words {
+		if kind := c.fields[name]; kind == Text || kind == Words || kind == Names {
 			fields = append(fields, Expr{Field: name, Op: e.Op, Value: e.Value})
 		}
 	}
@@ -232,12 +239,9 @@ func (o Op) holds(found, wanted string) bool {
 	case StartsWith:
 		return strings.HasPrefix(found, wanted)
 	case Has:
-		for word := range strings.SplitSeq(found, " ") {
-			if word == wanted {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(strings.Split(found, " "), wanted)
+	case Among:
+		return slices.Contains(strings.Split(found, NameSeparator), wanted)
 	}
 	x, err := strconv.ParseFloat(found, 64)
 	y, wrong := strconv.ParseFloat(wanted, 64)

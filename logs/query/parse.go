@@ -83,8 +83,8 @@ func (s *scanner) condition(depth int) (Expr, error) {
 		}
 		return Expr{Or: parts}, err
 	}
-	if Op(op) == Has {
-		return Expr{}, noOperator(Has)
+	if Op(op) == Has || Op(op) == Among {
+		return Expr{}, noOperator(Op(op))
 	}
 	ends := strings.IndexAny(s.rest(), ",()")
 	if ends < 0 || s.rest()[ends] != ',' {

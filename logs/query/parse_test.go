@@ -79,6 +79,29 @@ func TestClientsHaveNoOperatorForWords(t *testing.T) {
 	}
 }
 
+func TestEqualToNamesIsEqualToOneOfThem(t *testing.T) {
+	const field = "http_request_policy_rule_name"
+	for value, want := range map[string]bool{"Rule": false, "Rule 1": true, "b": true, "Rule 1, b": true, "": false} {
+		for op, want := range map[Op]bool{Eq: want, Ne: !want} {
+			e, err := Compare(field, op, value).Checked(Requests)
+			if err != nil || e.Match(func(string) string { return "Rule 1, b" }) != want {
+				t.Errorf("%s %s: not %v, %v", op, value, want, err)
+			}
+			if again, err := e.Checked(Requests); err != nil || !reflect.DeepEqual(again, e) {
+				t.Errorf("a checked condition becomes %+v, %v", again, err)
+			}
+		}
+	}
+	for field, value := range map[string]string{"host": "x", field: "a, b"} {
+		if _, err := Compare(field, Among, value).Checked(Requests); err == nil {
+			t.Errorf("%s has the name %q", field, value)
+		}
+	}
+	if _, err := Parse("among(" + field + ",b)"); err == nil {
+		t.Error("clients have an operator for names")
+	}
+}
+
 func TestARecordCountsAtLeastAsOne(t *testing.T) {
 	for weight, want := range map[string]uint64{"": 1, "0": 1, "1": 1, "7": 7, "x": 1} {
 		if got := WeightOf(weight); got != want {

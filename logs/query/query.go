@@ -252,7 +252,11 @@ const (
 	Number       // decimal, as FormatNumber writes it
 	Boolean      // True, or no value
 	Words        // text with blanks between its words; equal to each of them
+	Names        // text with NameSeparator between its names; equal to each of them
 )
+
+// NameSeparator stands between names.
+const NameSeparator = ", "
 
 // True is the value of a field of kind Boolean. Those that are false have no value.
 const True = "true"

@@ -36,8 +36,9 @@ const (
 var shared = Fields{
 	"request_id": Text, "log_id": Number, "virtualservice": Text, "vs_name": Text, "tenant": Text,
 	"service_engine": Text, "service_engine_uuid": Text, "vcpu_id": Number,
-	"class": Text, WeightField: Number, "significant_log": Words, "client_log_filter_name": Text, "udf": Boolean,
-	"lost": Number, "lost_reason": Text, "cut": Words,
+	"class": Text, WeightField: Number, "significant_log": Words, "client_log_filter_name": Names, "udf": Boolean,
+	"network_security_policy_rule_name": Names,
+	"lost":                              Number, "lost_reason": Text, "cut": Words,
 	"client_ip": Text, "client_src_port": Number, "source_ip": Text, "vs_ip": Text, "client_dest_port": Number,
 	"client_rtt": Number, "client_rtt_us": Number, "client_rtt_age_ms": Number,
 	"ssl_version": Text, "ssl_cipher": Text, "ssl_group": Text, "ssl_session_reused": Boolean, "sni_hostname": Text,
@@ -61,7 +62,9 @@ var ofRequests = Fields{
 	"cache_hit": Boolean, "cacheable": Boolean, "compression": Text, "compression_percentage": Number,
 	"wait_us": Number, "app_response_time": Number, "app_response_time_us": Number, "data_transfer_time": Number,
 	"data_transfer_time_us": Number, "response_time_first_byte": Number, "response_time_last_byte": Number,
-	"trace_id": Text, "span_id": Text, "weir_span_id": Text, "trace_sampled": Boolean,
+	"vh_match_rule": Names, "http_security_policy_rule_name": Names, "http_request_policy_rule_name": Names,
+	"http_response_policy_rule_name": Names,
+	"trace_id":                       Text, "span_id": Text, "weir_span_id": Text, "trace_sampled": Boolean,
 	"all_request_headers": Text, "all_response_headers": Text,
 }
 

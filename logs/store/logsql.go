@@ -93,7 +93,9 @@ func compare(field string, op query.Op, value string) string {
 		}
 		return column + partOf(op, value)
 	case query.Has:
-		return hasWord(column, value)
+		return hasWord(column, value, " ")
+	case query.Among:
+		return hasWord(column, value, query.NameSeparator)
 	case query.Lt:
 		return column + "<" + quote(value)
 	case query.Le:
@@ -135,9 +137,11 @@ func partOf(op query.Op, value string) string {
 // isOfNumber tells whether a text may be a number, or a part of one.
 func isOfNumber(text string) bool { return strings.Trim(text, "-.0123456789") == "" }
 
-// hasWord finds a word among others. The storage finds the text faster than the expression, so that comes first.
-func hasWord(column, value string) string {
-	return column + "*" + quote(value) + "* and " + column + "~" + quote("(^| )"+regexp.QuoteMeta(value)+"( |$)")
+// hasWord finds a word among others, with something between them. The storage finds the text faster than the
+// expression, so that comes first.
+func hasWord(column, value, between string) string {
+	return column + "*" + quote(value) + "* and " + column + "~" +
+		quote("(^|"+between+")"+regexp.QuoteMeta(value)+"("+between+"|$)")
 }
 
 // Names of columns in the results of pipes. No record has a field with such a name.

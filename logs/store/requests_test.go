@@ -37,19 +37,20 @@ func randomRequest(random *rand.Rand, n int) map[string]string {
 		"request_id": strconv.Itoa(n), "virtualservice": randomValue(random), "class": randomValue(random),
 		"user_agent": randomValue(random), "response_code": []string{"", "0", "200", "404", "502"}[random.IntN(5)],
 		"total_time": strconv.Itoa(random.IntN(3000)), "udf": []string{"", "true"}[random.IntN(2)],
-		"weight": strconv.Itoa(1 + random.IntN(100)), "significant_log": randomWords(random),
+		"weight": strconv.Itoa(1 + random.IntN(100)), "significant_log": randomWords(random, " "),
+		"http_request_policy_rule_name": randomWords(random, ", "),
 	}
 }
 
 // words are such that some are parts of others, and that some mean something in a regular expression.
 var words = []string{"RESET", "SERVER_RESET", "SERVER_RESET_LATE", "a.c", "abc", "(", "^x$", `\d`, "é"}
 
-func randomWords(random *rand.Rand) string {
+func randomWords(random *rand.Rand, between string) string {
 	var some []string
 	for range random.IntN(4) {
 		some = append(some, words[random.IntN(len(words))])
 	}
-	return strings.Join(some, " ")
+	return strings.Join(some, between)
 }
 
 // randomRequestExpr compares one field, which may be a number or a boolean.
@@ -57,10 +58,10 @@ func randomRequestExpr(random *rand.Rand, rows []map[string]string) query.Expr {
 	row := rows[random.IntN(len(rows))]
 	number := []query.Op{query.Eq, query.Ne, query.Lt, query.Le, query.Gt, query.Ge}[random.IntN(6)]
 	texts := []query.Op{query.Eq, query.Ne, query.Contains, query.NotContains, query.StartsWith}[random.IntN(5)]
-	switch random.IntN(7) {
-	case 6:
-		return query.Compare("significant_log", texts, append(words, "",
-			row["significant_log"])[random.IntN(len(words)+2)])
+	switch random.IntN(8) {
+	case 6, 7:
+		field := []string{"significant_log", "http_request_policy_rule_name"}[random.IntN(2)]
+		return query.Compare(field, texts, append(words, "", row[field])[random.IntN(len(words)+2)])
 	case 0:
 		return query.Compare("response_code", number, []string{"0", "200", "404.0", "502", "-1", "1e2"}[random.IntN(6)])
 	case 1:
@@ -78,8 +79,12 @@ func naiveRequest(e query.Expr, row map[string]string) bool {
 	switch e.Field {
 	case "udf":
 		return (row["udf"] == "true") == ((e.Value == "true") == (e.Op == query.Eq))
-	case "significant_log":
-		if all := strings.Split(row[e.Field], " "); len(strings.Split(e.Value, " ")) == 1 {
+	case "significant_log", "http_request_policy_rule_name":
+		between := map[string]string{"significant_log": " "}[e.Field]
+		if between == "" {
+			between = ", "
+		}
+		if all := strings.Split(row[e.Field], between); len(strings.Split(e.Value, between)) == 1 {
 			switch found := slices.Contains(all, e.Value); e.Op {
 			case query.Eq:
 				return found

@@ -11,7 +11,7 @@ import (
 
 // Stage is a part of the way of a request.
 type Stage struct {
-	Name string `json:"name"` // client, engine, tls, request, pool, server, response, times, why
+	Name string `json:"name"` // client, engine, tls, request, rules, pool, server, response, times, why
 	Text string `json:"text"`
 }
 
@@ -34,6 +34,7 @@ func Tell(kind string, fields map[string]string) []Stage {
 	if kind == query.Requests {
 		add("request", r.request())
 	}
+	add("rules", r.rules())
 	add("pool", r.pool())
 	add("server", r.server())
 	if kind == query.Requests {
@@ -142,6 +143,24 @@ func (r told) request() string {
 	return text + "."
 }
 
+// rules names the rules that acted.
+func (r told) rules() string {
+	var parts []string
+	for _, of := range []struct{ field, list string }{
+		{"network_security_policy_rule_name", "of the network security policy"}, {"vh_match_rule", "of vh_matches"},
+		{"http_security_policy_rule_name", "of HTTP security"}, {"http_request_policy_rule_name", "of requests"},
+		{"http_response_policy_rule_name", "of responses"},
+	} {
+		if r[of.field] != "" {
+			parts = append(parts, r[of.field]+" ("+of.list+")")
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Rules that acted: " + strings.Join(parts, "; ") + "."
+}
+
 func orNone(text string) string {
 	if text == "" {
 		return "no host"
@@ -225,7 +244,7 @@ func (r told) why() string {
 			text += " (" + r["request_state"] + ")"
 		}
 	case query.Filtered:
-		text = "It is kept for the filter " + r["client_log_filter_name"]
+		text = "It is kept for " + r.wish()
 	default:
 		text = "It is kept because all requests were"
 	}
@@ -236,6 +255,17 @@ func (r told) why() string {
 		text += "; it has only the beginning of " + strings.ReplaceAll(r["cut"], " ", ", ")
 	}
 	return text + "."
+}
+
+// wish is what wanted a record of class Filtered.
+func (r told) wish() string {
+	switch {
+	case r["client_log_filter_name"] != "":
+		return "the filter " + r["client_log_filter_name"]
+	case r["datascript_log"] != "":
+		return "what a DataScript has logged"
+	}
+	return "a rule with log: true"
 }
 
 func (r told) named(name, uuid string) string {

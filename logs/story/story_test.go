@@ -19,12 +19,13 @@ func TestTellsARequestAConnectionAndAGap(t *testing.T) {
 		"local_response": "true", "server_response_code": "0", "total_time_us": "2013000", "wait_us": "200",
 		"class": "significant", "significant_log": "ADF_RESPONSE_CODE_5XX SERVER_RESPONSE_TIMEOUT",
 		"request_state": "server_response_timeout", "weight": "7", "cut": "referer user_agent",
+		"http_security_policy_rule_name": "let in", "http_request_policy_rule_name": "add field, to blue",
 	}
 	connection := map[string]string{
 		"client_ip": "192.0.2.7", "client_src_port": "1", "source_ip": "192.0.2.7", "vs_ip": "203.0.113.9",
 		"client_dest_port": "443", "virtualservice": "virtualservice-1", "service_engine_uuid": "se-1", "vcpu_id": "0",
 		"ssl_alert": "handshake failure", "client_cipher_list": "A B", "rx_bytes": "10", "tx_bytes": "7",
-		"total_time_us": "900", "class": "all", "weight": "1",
+		"total_time_us": "900", "class": "filtered", "weight": "1", "network_security_policy_rule_name": "insiders",
 	}
 	gap := map[string]string{"lost": "1", "weight": "50", "lost_reason": "no room"}
 	for want, got := range map[string][]Stage{
@@ -32,6 +33,7 @@ func TestTellsARequestAConnectionAndAGap(t *testing.T) {
 engine: Worker 1 of the engine engine-4 took it.
 tls: TLS: TLSv1.3, TLS_AES_128_GCM_SHA256; for the name shop.example; with a session of an earlier handshake.
 request: POST /pay?a=1 of shop.example, HTTP/1.1, 200 bytes.
+rules: Rules that acted: let in (of HTTP security); add field, to blue (of requests).
 pool: The pool is shop.
 server: The server is 10.0.0.7:8080 (web-7), connected in 400 µs, the last of 2 servers that were tried.
 response: The client got 504, 90 bytes, from the engine itself.
@@ -40,10 +42,11 @@ why: It is significant: ADF_RESPONSE_CODE_5XX, SERVER_RESPONSE_TIMEOUT (server_r
 		`client: 192.0.2.7:1 connected to 203.0.113.9:443, the virtual service virtualservice-1.
 engine: Worker 0 of the engine se-1 took it.
 tls: TLS: failed: handshake failure; the client offered A B.
+rules: Rules that acted: insiders (of the network security policy).
 pool: No pool was asked.
 connection: The client sent 10 bytes and got 7.
 times: It took 900 µs in all.
-why: It is kept because all requests were.`: Tell(query.Connections, connection),
+why: It is kept for a rule with log: true.`: Tell(query.Connections, connection),
 		`why: 1 record stood for 50 requests, and are missing: no room.`: Tell(query.Requests, gap),
 	} {
 		var lines []string

@@ -67,7 +67,8 @@ func TestPagesAndCommandLineHaveTheSameNamesOfFields(t *testing.T) {
 
 // kindsOfPages are what a field of the store can be in the pages.
 var kindsOfPages = map[query.Kind]string{
-	query.Text: "text words", query.Words: "text words", query.Number: "number ms us bytes", query.Boolean: "boolean",
+	query.Text: "text words", query.Words: "text words", query.Names: "text", query.Number: "number ms us bytes",
+	query.Boolean: "boolean",
 }
 
 // All that the record store has can be searched in the pages, as what it is.

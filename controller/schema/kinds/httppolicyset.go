@@ -117,10 +117,6 @@ func init() {
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
-			schema.NoEffect("records do not tell rules yet",
-				`http_security_policy.rules.log
-				http_request_policy.rules.log http_request_policy.rules.all_headers
-				http_response_policy.rules.log http_response_policy.rules.all_headers`),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
 			schema.Closes("engines give requests no names yet",

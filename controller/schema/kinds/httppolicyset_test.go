@@ -251,15 +251,6 @@ func TestRulesThatAreOffCloseNothing(t *testing.T) {
 	}
 }
 
-func TestSaysThatRecordsDoNotTellRules(t *testing.T) {
-	k := kindOf(t, "httppolicyset")
-	found := k.KeptFields(created(t, "httppolicyset", requestRule(`,"log":true,"all_headers":true`)))
-	if len(found) != 2 || found[0].Closes || found[0].Field != "http_request_policy.rules[0].all_headers" ||
-		found[1].Field != "http_request_policy.rules[0].log" {
-		t.Errorf("found %v", found)
-	}
-}
-
 func TestChecksGroupsOfTextsAndOfAddresses(t *testing.T) {
 	many := strings.Repeat(`"a",`, 256) + `"a"`
 	for _, c := range []struct{ kind, body, want string }{

@@ -85,9 +85,6 @@ func init() {
 			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
-		Unread: []schema.Rule{
-			schema.NoEffect("refused connections leave records anyway, and records do not tell rules yet", "rules.log"),
-		},
 	})
 }
 

@@ -63,7 +63,8 @@ const shared: Field[] = [
 const alsoShared: Field[] = [
   { name: 'source', field: 'source_ip', kind: 'text', title: 'Address that the connection came from, where a PROXY header names another client' },
   { name: 'filter', field: 'client_log_filter_name', kind: 'text', title: 'Filter that wanted the record' },
-  { name: 'udf', field: 'udf', kind: 'boolean', title: 'A filter wanted the record' },
+  { name: 'udf', field: 'udf', kind: 'boolean', title: 'A filter, a rule or a DataScript wanted the record' },
+  { name: 'network_rule', field: 'network_security_policy_rule_name', kind: 'text', title: 'Rule of the network security policy that let the connection in or barred it' },
   { name: 'virtualservice', field: 'virtualservice', kind: 'text', title: 'uuid of the virtual service' },
   { name: 'tenant', field: 'tenant', kind: 'text', title: 'Tenant' },
   { name: 'service_engine_uuid', field: 'service_engine_uuid', kind: 'text', title: 'uuid of the engine' },
@@ -111,6 +112,10 @@ const ofRequests: Field[] = [
 ]
 
 const alsoOfRequests: Field[] = [
+  { name: 'host_rule', field: 'vh_match_rule', kind: 'text', title: 'Rule of the child that chose it for the request' },
+  { name: 'security_rule', field: 'http_security_policy_rule_name', kind: 'text', title: 'HTTP security rules that acted' },
+  { name: 'request_rule', field: 'http_request_policy_rule_name', kind: 'text', title: 'HTTP request rules that acted' },
+  { name: 'response_rule', field: 'http_response_policy_rule_name', kind: 'text', title: 'HTTP response rules that acted' },
   { name: 'datascript_log', field: 'datascript_log', kind: 'words', title: 'What DataScripts have logged' },
   { name: 'response_content_type', field: 'response_content_type', kind: 'words', title: 'Content type of the response' },
   { name: 'server_connection_reused', field: 'server_connection_reused', kind: 'boolean', title: 'The connection to the server had served before' },

@@ -20,6 +20,7 @@ test('all that the API has can be searched, by short names and its own', () => {
   expect(of('grpc:>0 browser:Firefox os:Linux device:Bot source:10.0.0.9 filter:vip client_rtt_us:>900')).toEqual([
     'gt(grpc_status,"0")', 'eq(client_browser,"Firefox")', 'eq(client_os,"Linux")', 'eq(client_device,"Bot")', 'eq(source_ip,"10.0.0.9")', 'eq(client_log_filter_name,"vip")', 'gt(client_rtt_us,"900")',
   ])
+  expect(of('request_rule:"to blue" vh_match_rule:cart')).toEqual(['eq(http_request_policy_rule_name,"to blue")', 'eq(vh_match_rule,"cart")'])
   expect(of('pool:carts pool_name:carts')).toEqual(['eq(pool,"carts")', 'eq(pool_name,"carts")'])
 })
 
