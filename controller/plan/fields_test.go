@@ -77,8 +77,8 @@ func fieldsOf(kind *schema.Kind) string {
 			if effect == "" {
 				effect, why = "served", ""
 			}
-			if said, is := warned[at]; is && effect == "served" {
-				effect, why = "warned", said
+			if said := warned[at]; len(said) > 0 && effect == "served" {
+				effect, why = "warned", strings.Join(said, "; or ")
 			}
 			if element, isList := f["element"].(schema.Object); isList {
 				f = element
@@ -121,13 +121,36 @@ func quoted(names []string) string {
 	return "`" + strings.Join(names, "` `") + "`"
 }
 
-// warnedOf are the fields of a kind that a service is warned about, with the reasons.
-func warnedOf(kind string) map[string]string {
-	found := map[string]string{}
+// warnedOf are the fields of a kind that a service is warned about, with the reasons: a field may have several.
+func warnedOf(kind string) map[string][]string {
+	found := map[string][]string{}
 	for _, each := range declared {
-		if each.kind == kind {
-			found[each.field] = each.why
+		if each.kind == kind && !slices.Contains(found[each.field], each.why) {
+			found[each.field] = append(found[each.field], each.why)
 		}
 	}
 	return found
+}
+
+func TestPageOfFieldsGivesAllReasons(t *testing.T) {
+	has, err := os.ReadFile(fieldsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(has), "\n## ")
+	for _, each := range declared {
+		at := slices.IndexFunc(sections, func(section string) bool {
+			return strings.HasPrefix(section, each.kind+"\n")
+		})
+		if at < 0 {
+			continue // of objects that traffic does not meet
+		}
+		why := strings.ReplaceAll(each.why, "|", `\|`)
+		line := slices.ContainsFunc(strings.Split(sections[at], "\n"), func(line string) bool {
+			return strings.Contains(line, "`"+each.field+"`") && strings.Contains(line, why)
+		})
+		if !line {
+			t.Errorf("%s %s: docs/fields.md does not say %q", each.kind, each.field, each.why)
+		}
+	}
 }

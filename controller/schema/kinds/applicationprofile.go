@@ -54,7 +54,11 @@ func init() {
 		Kept: []schema.Rule{
 			schema.NoEffect("engines do not serve avi.vs.rate_limit of DataScripts, which would say what to count",
 				"dos_rl_profile.rl_profile.custom_requests_rate_limit"),
-			schema.NoEffect(noRates, "dos_rl_profile"),
+			schema.NoEffect("engines do not tell scanners from other clients",
+				"dos_rl_profile.rl_profile.client_ip_scanners_requests_rate_limit "+
+					"dos_rl_profile.rl_profile.uri_scanners_requests_rate_limit"),
+			schema.NoEffect(exactRates, eachRate("explicit_tracking fine_grain")),
+			schema.NoEffect(ownLength, eachRate("action.file.file_length")),
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),

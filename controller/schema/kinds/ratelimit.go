@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
@@ -68,6 +69,21 @@ const (
 
 var _ = schema.Enum("RateLimiterActionType",
 	ReportExcess, DropExcess, ResetExcess, CloseExcess, RespondExcess, RedirectExcess)
+
+// eachRate are fields of all limits of an application profile.
+func eachRate(fields string) string {
+	var all []string
+	for _, limit := range strings.Fields("client_ip_connections client_ip_requests client_ip_failed_requests " +
+		"uri_requests uri_failed_requests client_ip_to_uri_requests client_ip_to_uri_failed_requests custom_requests") {
+		for _, field := range strings.Fields(fields) {
+			all = append(all, "dos_rl_profile.rl_profile."+limit+"_rate_limit."+field)
+		}
+	}
+	for _, field := range strings.Fields(fields) {
+		all = append(all, "dos_rl_profile.rl_profile.http_header_rate_limits."+field)
+	}
+	return strings.Join(all, " ")
+}
 
 // exactRates says why Avi's choices between speed and exactness have no function.
 const exactRates = "engines count every request of each key"

@@ -156,7 +156,9 @@ func init() {
 			schema.NoEffect("engines have one limit for all scripts (docs/datascript.md)", "datascript_timeout"),
 			schema.NoEffect("engines have no application firewall yet", "waf_mempool*"),
 			schema.NoEffect(noLogs, "log_* se_log_* se_group_analytics_policy"),
-			schema.NoEffect(noRates, "se_dos_profile se_rl_prop handle_per_pkt_attack"),
+			schema.NoEffect("limits are those of application profiles, virtual services and policies",
+				"se_dos_profile handle_per_pkt_attack"),
+			schema.NoEffect("engines give the counts of limits the memory that they need, up to a bound", "se_rl_prop"),
 			schema.NoEffect(noCloud,
 				`accelerated_networking availability_zone_refs custom_tag data_network_id gcp_config hypervisor
 				instance_flavor* mgmt_network_ref mgmt_subnet openstack_* vcenter* vip_asg license_*`),
