@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
@@ -40,6 +41,47 @@ func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
 	}
 	if caches {
 		k.resolveCache(from, vs.Content, cache)
+	}
+}
+
+// resolveFilters finds the groups of the filters and rules of logs that are in force. A group that closes virtual
+// services closes none because of a filter: it is left out.
+func (k *Keeper) resolveFilters(from *source, vs *VirtualService) {
+	found := Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
+	var filters []kinds.ClientLogFilter
+	if vs.AnalyticsPolicy != nil {
+		filters = vs.AnalyticsPolicy.Filters
+	}
+	for i, filter := range filters {
+		field := fmt.Sprintf("analytics_policy.client_log_filters[%d].", i)
+		if filter.Enabled && filter.ClientIP != nil {
+			followInto(from, k.addressGroups, field+"client_ip.group_refs", filter.ClientIP.GroupRefs,
+				found.AddressGroups)
+		}
+		if filter.Enabled && filter.URI != nil {
+			followInto(from, k.stringGroups, field+"uri.string_group_refs", filter.URI.GroupRefs, found.StringGroups)
+		}
+	}
+	maps.DeleteFunc(found.AddressGroups, func(_ string, group *AddressGroup) bool {
+		return k.closes(subject{"ipaddrgroup", group.UUID})
+	})
+	if vs.Analytics != nil && vs.Analytics.Sensitive != nil {
+		const field = "analytics_profile_ref.sensitive_log_profile."
+		k.resolveMasks(from, field+"header_field_rules", vs.Analytics.Sensitive.Headers, found.StringGroups)
+		k.resolveMasks(from, field+"uri_query_field_rules", vs.Analytics.Sensitive.Query, found.StringGroups)
+	}
+	vs.LogGroups = found
+}
+
+// resolveMasks does the same for the rules that say what records hide.
+func (k *Keeper) resolveMasks(
+	from *source, field string, rules []kinds.SensitiveFieldRule, into map[string]*kinds.StringGroup,
+) {
+	for i, rule := range rules {
+		if rule.Enabled && rule.Match != nil {
+			at := fmt.Sprintf("%s[%d].match.string_group_refs", field, i)
+			followInto(from, k.stringGroups, at, rule.Match.GroupRefs, into)
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 	if vs.Analytics != nil {
 		judge(vs.Analytics, to)
 		restrictClasses(vs.Analytics.Logs, to)
-		hide(vs.Analytics, to, report)
+		hide(vs.Analytics, vs.LogGroups.StringGroups, to, report)
 		to.Traces = traces(vs.Analytics.Traces)
 	}
 	if vs.JWT != nil && vs.JWT.QueryName() != "" {
@@ -78,21 +78,81 @@ func recordFilter(
 	to := &dataplanev1.RecordFilter{UntilUnixS: untilOf(vs.LastModified, from.Duration), AllHeaders: from.AllHeaders}
 	if clients := from.ClientIP; clients != nil {
 		to.ClientsNegated = clients.Criteria == "IS_NOT_IN"
-		for _, subnet := range clients.Subnets() {
-			to.ClientSubnets = append(to.ClientSubnets, subnet.String())
+		subnets, why := subnetsOfFilter(clients, vs.LogGroups.AddressGroups)
+		if why != "" {
+			return nothing(why)
 		}
+		to.ClientSubnets = subnets
 		if len(to.ClientSubnets) == 0 && !to.ClientsNegated {
 			return nothing("its client_ip names no address")
 		}
 	}
 	if from.URI != nil {
-		uri, why := textMatch(from.URI)
+		uri, why := textsOfFilter(from.URI, vs.LogGroups.StringGroups)
 		if why != "" {
 			return nothing(why)
 		}
 		to.Uri = uri
 	}
 	return to
+}
+
+// Of the groups of one filter. Each virtual service has a copy of their content.
+const (
+	filterSubnetsMost = 8192
+	filterTextsMost   = 1024
+)
+
+const noFilterGroup = "a group that it names is not there or cannot be used"
+
+// subnetsOfFilter are the addresses of a filter, with those of its groups; or it says why they cannot be compared.
+func subnetsOfFilter(
+	from *kinds.IPAddrMatch, groups map[string]*model.AddressGroup,
+) (all []string, why string) {
+	subnets := from.Subnets()
+	for _, reference := range from.GroupRefs {
+		group := groups[reference]
+		switch {
+		case group == nil:
+			return nil, noFilterGroup
+		case len(subnets)+group.Size() > filterSubnetsMost:
+			return nil, fmt.Sprintf("its groups have more than %d addresses, subnets and ranges: use smaller ones",
+				filterSubnetsMost)
+		}
+		own := kinds.IPAddrMatch{Addrs: group.Addrs, Ranges: group.Ranges, Prefixes: group.Prefixes}
+		subnets = append(subnets, own.Subnets()...)
+		for _, span := range slices.Concat(group.Located...) {
+			subnets = append(subnets, kinds.SubnetsOf(span.First, span.Last)...)
+		}
+	}
+	if len(subnets) > filterSubnetsMost && len(from.GroupRefs) > 0 {
+		return nil, fmt.Sprintf("its groups have more than %d subnets: use smaller ones", filterSubnetsMost)
+	}
+	for _, subnet := range subnets {
+		all = append(all, subnet.String())
+	}
+	return all, ""
+}
+
+// textsOfFilter converts a comparison of texts, with the keys of its groups; or it says why engines cannot do it.
+func textsOfFilter(
+	from *kinds.StringMatch, groups map[string]*kinds.StringGroup,
+) (to *dataplanev1.TextMatch, why string) {
+	all := *from
+	all.Values = slices.Clone(from.Values)
+	for _, reference := range from.GroupRefs {
+		group := groups[reference]
+		if group == nil {
+			return nil, noFilterGroup
+		}
+		for _, pair := range group.Pairs {
+			all.Values = append(all.Values, pair.Key)
+		}
+	}
+	if len(all.Values) > filterTextsMost {
+		return nil, fmt.Sprintf("its groups have more than %d texts: use smaller ones", filterTextsMost)
+	}
+	return textMatch(&all)
 }
 
 // textMatch converts a comparison of texts; or it says why engines cannot do it.
@@ -166,19 +226,21 @@ func restrictClasses(from *kinds.ClientLogConfig, to *dataplanev1.Analytics) {
 }
 
 // hide says what records do not show. If a rule cannot be applied, they show none of the fields that it is about.
-func hide(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics, report *report) {
+func hide(
+	from *kinds.AnalyticsProfile, groups map[string]*kinds.StringGroup, to *dataplanev1.Analytics, report *report,
+) {
 	if from.Sensitive == nil {
 		return
 	}
 	profile := about("analyticsprofile", from.Identity, from.Named)
 	var all bool
-	if to.HeaderMasks, all = masks(profile, "header_field_rules", from.Sensitive.Headers, report); !all {
+	if to.HeaderMasks, all = masks(profile, "header_field_rules", from.Sensitive.Headers, groups, report); !all {
 		to.HeaderMasks, to.AllHeaders = everything(), false
 		for _, filter := range to.Filters {
 			filter.AllHeaders = false
 		}
 	}
-	if to.QueryMasks, all = masks(profile, "uri_query_field_rules", from.Sensitive.Query, report); !all {
+	if to.QueryMasks, all = masks(profile, "uri_query_field_rules", from.Sensitive.Query, groups, report); !all {
 		to.QueryMasks = everything()
 	}
 }
@@ -191,7 +253,8 @@ func everything() []*dataplanev1.Mask {
 
 // masks converts rules, in the order of their indexes. all is false if one of them cannot be applied.
 func masks(
-	subject subject, field string, rules []kinds.SensitiveFieldRule, report *report,
+	subject subject, field string, rules []kinds.SensitiveFieldRule,
+	groups map[string]*kinds.StringGroup, report *report,
 ) (to []*dataplanev1.Mask, all bool) {
 	all = true
 	places := make([]int, len(rules))
@@ -207,7 +270,7 @@ func masks(
 		why := "it has no match"
 		var name *dataplanev1.TextMatch
 		if rule.Match != nil {
-			name, why = textMatch(rule.Match)
+			name, why = textsOfFilter(rule.Match, groups)
 		}
 		if why != "" {
 			report.warn(subject, fmt.Sprintf("sensitive_log_profile.%s[%d]", field, i),

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // What a rule that engines cannot apply would have hidden is not known, so records hide everything of its kind.
 func TestRuleThatCannotBeAppliedHidesEverything(t *testing.T) {
-	rule := func(criteria string) kinds.SensitiveFieldRule {
-		match := &kinds.StringMatch{Criteria: criteria, Values: []string{"User-Agent"}}
+	rule := func(criteria string, groups ...string) kinds.SensitiveFieldRule {
+		match := &kinds.StringMatch{Criteria: criteria, Values: []string{"User-Agent"}, GroupRefs: groups}
 		return kinds.SensitiveFieldRule{Enabled: true, Match: match, Action: "LOG_FIELD_MASKOFF"}
 	}
 	hidesAll := func(masks []*dataplanev1.Mask) bool {
@@ -22,13 +23,15 @@ func TestRuleThatCannotBeAppliedHidesEverything(t *testing.T) {
 		return masks[0].Remove && !name.Negated && slices.Equal(name.Values, []string{""}) &&
 			name.Criterion == dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH
 	}
-	for _, criteria := range []string{"EQUALS", "REGEX_MATCH"} {
-		rules := []kinds.SensitiveFieldRule{rule("EQUALS"), rule(criteria)}
+	for criteria, last := range map[string]kinds.SensitiveFieldRule{
+		"EQUALS": rule("EQUALS"), "REGEX_MATCH": rule("REGEX_MATCH"), "a missing group": rule("EQUALS", "gone"),
+	} {
+		rules := []kinds.SensitiveFieldRule{rule("EQUALS"), last}
 		from := &kinds.AnalyticsProfile{Sensitive: &kinds.SensitiveLogProfile{Headers: rules, Query: rules}}
 		to := &dataplanev1.Analytics{AllHeaders: true, Filters: []*dataplanev1.RecordFilter{{AllHeaders: true}}}
 		var found report
-		hide(from, to, &found)
-		all := criteria == "REGEX_MATCH"
+		hide(from, nil, to, &found)
+		all := criteria != "EQUALS"
 		if hidesAll(to.HeaderMasks) != all || hidesAll(to.QueryMasks) != all {
 			t.Errorf("%s: headers %v, query %v", criteria, to.HeaderMasks, to.QueryMasks)
 		}
@@ -49,5 +52,37 @@ func TestTracesAreThoseOfTheProfile(t *testing.T) {
 		if to == nil || to.GetSampledPerMillion() != want {
 			t.Errorf("%v %%: %v", percent, to)
 		}
+	}
+}
+
+func TestFiltersTakeGroupsUpToALimit(t *testing.T) {
+	group := func(count int) map[string]*model.AddressGroup {
+		return map[string]*model.AddressGroup{"a": {Located: [][]model.AddressRange{rangesOf(count)}}}
+	}
+	texts := func(count int) map[string]*kinds.StringGroup {
+		return map[string]*kinds.StringGroup{"a": {Pairs: make([]kinds.KeyValue, count)}}
+	}
+	for _, c := range []struct {
+		count            int
+		subnets, strings string
+	}{
+		{1024, "", ""},
+		{1025, "", "its groups have more than 1024 texts: use smaller ones"},
+		{8192, "", "its groups have more than 1024 texts: use smaller ones"},
+		{8193, "its groups have more than 8192 addresses, subnets and ranges: use smaller ones",
+			"its groups have more than 1024 texts: use smaller ones"},
+	} {
+		clients := &kinds.IPAddrMatch{GroupRefs: []string{"a"}}
+		if all, why := subnetsOfFilter(clients, group(c.count)); why != c.subnets || why == "" && len(all) != c.count {
+			t.Errorf("%d addresses: %d, %q", c.count, len(all), why)
+		}
+		uri := &kinds.StringMatch{Criteria: "EQUALS", GroupRefs: []string{"a"}}
+		if all, why := textsOfFilter(uri, texts(c.count)); why != c.strings ||
+			why == "" && len(all.GetValues()) != c.count {
+			t.Errorf("%d texts: %q", c.count, why)
+		}
+	}
+	if _, why := subnetsOfFilter(&kinds.IPAddrMatch{GroupRefs: []string{"b"}}, group(1)); why != noFilterGroup {
+		t.Errorf("without the group: %q", why)
 	}
 }

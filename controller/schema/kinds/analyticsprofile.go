@@ -89,9 +89,6 @@ func init() {
 			schema.Refuses("records are sent with all their fields, or with included_fields",
 				"client_log_streaming_config.marker_keys"),
 			schema.NoEffect("engines have no application firewall yet", "sensitive_log_profile.waf_field_rules"),
-			schema.NoEffect(noGroups,
-				"sensitive_log_profile.header_field_rules.match.string_group_refs "+
-					"sensitive_log_profile.uri_query_field_rules.match.string_group_refs"),
 			schema.NoEffect("Weir knows neither DNS nor SIP", "exclude_dns_policy_drop_as_significant sip_log_depth"),
 			schema.NoEffect("Weir does not count it as an error",
 				"exclude_client_close_before_request_as_error exclude_syn_retransmit_as_error"),

@@ -43,6 +43,8 @@ type IPAddrRange struct {
 type StringMatch struct {
 	Criteria string   `json:"match_criteria" enum:"StringOperation" required:"true"`
 	Values   []string `json:"match_str" items:"64"`
+	// whose keys are texts, too
+	GroupRefs []string `json:"string_group_refs" ref:"stringgroup" items:"64"`
 }
 
 var (
@@ -110,13 +112,13 @@ func (m *IPAddrMatch) Subnets() (all []netip.Prefix) {
 		all = append(all, m.Prefixes[i].Prefix())
 	}
 	for _, span := range m.Ranges {
-		all = append(all, subnetsOf(span.Begin.Address(), span.End.Address())...)
+		all = append(all, SubnetsOf(span.Begin.Address(), span.End.Address())...)
 	}
 	return all
 }
 
-// subnetsOf are the fewest subnets that make up a range.
-func subnetsOf(begin, end netip.Addr) (all []netip.Prefix) {
+// SubnetsOf are the fewest subnets that make up a range.
+func SubnetsOf(begin, end netip.Addr) (all []netip.Prefix) {
 	for begin.IsValid() && !end.Less(begin) {
 		bits := begin.BitLen()
 		for bits > 0 {

@@ -4,6 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use weir_api::dataplane::v1;
 use weir_policy::TextMatch;
+use weir_rules::Addresses;
 use weir_telemetry::{
     Cause,
     record::{Class, Rate, Rules, Statuses},
@@ -53,7 +54,7 @@ pub struct Traces {
 #[derive(PartialEq, Eq, Debug)]
 pub struct RecordFilter {
     /// None: every client.
-    clients: Vec<Subnet>,
+    clients: Addresses,
     clients_negated: bool,
     /// Of path and query.
     uri: Option<TextMatch>,
@@ -136,8 +137,7 @@ impl Analytics {
     /// The filters that hold, by bits. Without a URI, only filters of clients can hold.
     pub fn filters_of(&self, client: IpAddr, uri: Option<&[u8]>, unix_s: u64, scratch: &mut Vec<u8>) -> u16 {
         let holds = |filter: &RecordFilter, scratch: &mut Vec<u8>| {
-            let is_client = filter.clients.is_empty()
-                || filter.clients.iter().any(|subnet| subnet.contains(client)) != filter.clients_negated;
+            let is_client = filter.clients.is_empty() || filter.clients.contains(client) != filter.clients_negated;
             unix_s < filter.until
                 && is_client
                 && filter.uri.as_ref().is_none_or(|rule| uri.is_some_and(|uri| rule.matches_text(uri, scratch)))
@@ -258,7 +258,7 @@ fn read_filter(
         if subnet.is_none() {
             findings.error(service, format!("{field}.client_ip"), format!("{text:?} is not a subnet like 10.0.0.0/8"));
         }
-        subnet
+        subnet.map(|subnet| subnet.range())
     };
     let clients: Option<Vec<_>> = source.client_subnets.iter().map(subnet).collect();
     let uri = match &source.uri {
@@ -266,7 +266,7 @@ fn read_filter(
         Some(rule) => path::read(service, &format!("{field}.uri"), rule, findings).map(Some),
     };
     Some(RecordFilter {
-        clients: clients?,
+        clients: Addresses::of(clients?),
         clients_negated: source.clients_negated,
         uri: uri?,
         until: source.until_unix_s,
