@@ -21,6 +21,7 @@ func cache(subject subject, vs *model.VirtualService, report *report) *dataplane
 	to := &dataplanev1.Cache{
 		MinBytes:                from.MinObjectBytes,
 		MaxBytes:                from.MaxObjectBytes,
+		MaxStoredBytes:          uint64(from.MaxCacheBytes),
 		DefaultExpireS:          from.DefaultExpireS,
 		HeuristicExpire:         from.HeuristicAge,
 		Aggressive:              from.Aggressive,

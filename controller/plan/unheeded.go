@@ -187,9 +187,6 @@ var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[k
 		c := h.Compression
 		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0
 	}, "is for CUSTOM_COMPRESSION: has no effect"},
-	{"cache_config.max_cache_size", func(h *kinds.HTTPProfile) bool {
-		return h.Cache != nil && h.Cache.Enabled && h.Cache.MaxCacheBytes > 0
-	}, "virtual services share the memory that a worker has for stored responses: has no effect"},
 	{"true_client_ip", func(h *kinds.HTTPProfile) bool { return h.TrueClientIP != nil && !h.UseTrueClientIP },
 		"use_true_client_ip is false: has no effect"},
 })

@@ -11,6 +11,8 @@ use std::{
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt, quality::RandomState};
 
+use crate::share::{Place, Share, Used};
+
 /// The small queue has a tenth of the memory.
 const SMALL_PART: usize = 10;
 /// How often an object counts at most.
@@ -89,6 +91,12 @@ pub struct Store<T> {
     by_key: HashMap<Key, Vec<u32>>,
     small: VecDeque<u32>,
     main: VecDeque<u32>,
+    /// Of the entries in the queues, those that are gone: they are taken out of the queues later, all at once.
+    gone: usize,
+    /// Of the virtual services that may not have all of the memory, what they have.
+    shares: HashMap<u64, Used>,
+    /// How many objects were put.
+    puts: u64,
     ghosts: VecDeque<u64>,
     is_ghost: HashSet<u64>,
 }
@@ -99,6 +107,9 @@ struct Entry<T> {
     bytes: usize,
     count: u8,
     in_main: bool,
+    number: u64,
+    /// Whose share it counts for.
+    whose: Option<u64>,
 }
 
 impl<T> Store<T> {
@@ -112,6 +123,9 @@ impl<T> Store<T> {
             by_key: HashMap::new(),
             small: VecDeque::new(),
             main: VecDeque::new(),
+            gone: 0,
+            shares: HashMap::new(),
+            puts: 0,
             ghosts: VecDeque::new(),
             is_ghost: HashSet::new(),
         }
@@ -149,19 +163,27 @@ impl<T> Store<T> {
         known
     }
 
-    /// Stores an object of so many bytes, in place of those that it replaces. Others may have to go; one that is larger than
-    /// the small queue's part is not stored.
-    pub fn put(&mut self, key: Key, object: T, bytes: usize, replaces: impl Fn(&T) -> bool) {
+    /// Stores an object of so many bytes, in place of those that it replaces. Others may have to go, first those of the same
+    /// share. An object that needs more than half of the memory, or of its share, is not stored.
+    pub fn put(&mut self, key: Key, object: T, bytes: usize, share: Option<Share>, replaces: impl Fn(&T) -> bool) {
         let mut replaced: Vec<u32> = self.by_key.get(&key).cloned().unwrap_or_default();
         let is_full = replaced.len() >= FORMS_MOST;
         replaced.retain(|at| is_full || self.entry(*at).is_some_and(|entry| replaces(&entry.object)));
         replaced.into_iter().for_each(|at| self.remove_at(at));
-        if bytes > self.most_bytes / 2 {
+        let most_bytes = share.map_or(self.most_bytes, |share| share.most_bytes.min(self.most_bytes));
+        if bytes > most_bytes / 2 {
             return;
+        }
+        if let Some(share) = share {
+            while self.shares.get(&share.whose).is_some_and(|used| used.bytes + bytes > most_bytes)
+                && self.evict_of(share.whose)
+            {}
         }
         while self.bytes + bytes > self.most_bytes && self.evict() {}
         let in_main = self.is_ghost.contains(&key.hash);
-        let entry = Entry { key: key.clone(), object, bytes, count: 0, in_main };
+        self.puts += 1;
+        let (number, whose) = (self.puts, share.map(|share| share.whose));
+        let entry = Entry { key: key.clone(), object, bytes, count: 0, in_main, number, whose };
         let at = match self.free.pop() {
             Some(at) => {
                 self.entries[at as usize] = Some(entry);
@@ -173,6 +195,10 @@ impl<T> Store<T> {
             }
         };
         self.bytes += bytes;
+        if let Some(whose) = whose {
+            let Self { shares, entries, .. } = self;
+            shares.entry(whose).or_default().add(Place { at, number }, bytes, |place| is_at(entries, place));
+        }
         match in_main {
             true => self.main.push_back(at),
             false => {
@@ -194,19 +220,38 @@ impl<T> Store<T> {
         self.entries.get(at as usize)?.as_ref()
     }
 
-    /// Takes an entry out; its object goes when the last user does.
+    /// Takes an entry out; its object goes when the last user does. Its queue has it for a while.
     fn remove_at(&mut self, at: u32) {
-        let Some(Some(entry)) = self.entries.get(at as usize) else { return };
-        let queue = if entry.in_main { &mut self.main } else { &mut self.small };
-        queue.retain(|other| *other != at);
         self.forget_at(at);
+        self.gone += 1;
+        if self.gone > 64 && self.gone > (self.small.len() + self.main.len()) / 2 {
+            self.gone = 0;
+            let Self { small, main, entries, free, .. } = self;
+            for queue in [small, main] {
+                queue.retain(|&at| {
+                    let is_there = entries.get(at as usize).is_some_and(Option::is_some);
+                    if !is_there {
+                        free.push(at);
+                    }
+                    is_there
+                });
+            }
+        }
     }
 
-    /// The same with one that its queue does not have any more.
+    /// Forgets all of an entry but its place.
     fn forget_at(&mut self, at: u32) {
         let Some(Some(entry)) = self.entries.get(at as usize) else { return };
         let (bytes, in_main) = (entry.bytes, entry.in_main);
         self.bytes -= bytes;
+        if let Some(whose) = entry.whose
+            && let Some(used) = self.shares.get_mut(&whose)
+        {
+            used.lose(bytes);
+            if used.bytes == 0 {
+                self.shares.remove(&whose);
+            }
+        }
         if !in_main {
             self.small_bytes -= bytes;
         }
@@ -217,7 +262,27 @@ impl<T> Store<T> {
             }
         }
         self.entries[at as usize] = None;
-        self.free.push(at);
+    }
+
+    /// Lets one object of a share go: the oldest that was not asked for since it was looked at. `false`: there is none.
+    fn evict_of(&mut self, whose: u64) -> bool {
+        loop {
+            let Some(used) = self.shares.get_mut(&whose) else { return false };
+            let Some(place) = used.next() else { return false };
+            let Some(Some(entry)) = self.entries.get_mut(place.at as usize) else { continue };
+            if entry.number != place.number {
+                continue;
+            }
+            if entry.count > 0 {
+                entry.count -= 1;
+                used.put_off(place);
+                continue;
+            }
+            let hash = entry.key.hash;
+            self.remove_at(place.at);
+            self.remember(hash);
+            return true;
+        }
     }
 
     /// Lets one object go. `false`: there is none.
@@ -226,7 +291,12 @@ impl<T> Store<T> {
             let from_small = self.small_bytes > self.most_bytes / SMALL_PART || self.main.is_empty();
             let next = if from_small { self.small.front() } else { self.main.front() };
             let Some(&at) = next else { return false };
-            let Some(Some(entry)) = self.entries.get_mut(at as usize) else { return false };
+            let Some(Some(entry)) = self.entries.get_mut(at as usize) else {
+                if from_small { &mut self.small } else { &mut self.main }.pop_front();
+                self.gone = self.gone.saturating_sub(1);
+                self.free.push(at);
+                continue;
+            };
             if from_small && entry.count > 0 {
                 (entry.count, entry.in_main) = (0, true);
                 self.small_bytes -= entry.bytes;
@@ -239,6 +309,7 @@ impl<T> Store<T> {
                 let hash = entry.key.hash;
                 if from_small { &mut self.small } else { &mut self.main }.pop_front();
                 self.forget_at(at);
+                self.free.push(at);
                 if from_small {
                     self.remember(hash);
                 }
@@ -258,6 +329,10 @@ impl<T> Store<T> {
             self.is_ghost.remove(&oldest);
         }
     }
+}
+
+fn is_at<T>(entries: &[Option<Entry<T>>], place: &Place) -> bool {
+    entries.get(place.at as usize).and_then(Option::as_ref).is_some_and(|entry| entry.number == place.number)
 }
 
 #[cfg(test)]
@@ -291,10 +366,10 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_asked_for_stays() {
         let mut store = Store::new(1000);
-        store.put(key(0), 0, 10, |_| true);
+        store.put(key(0), 0, 10, None, |_| true);
         for n in 1..1000 {
             assert!(has(&mut store, 0), "{n}");
-            store.put(key(n), n, 10, |_| true);
+            store.put(key(n), n, 10, None, |_| true);
             assert!(store.bytes() <= 1000);
         }
         assert!(!has(&mut store, 1) && has(&mut store, 999));
@@ -307,13 +382,13 @@ mod tests {
         for round in 0..3 {
             for n in 0..50 {
                 if !has(&mut store, n) {
-                    store.put(key(n), n, 10, |_| true);
+                    store.put(key(n), n, 10, None, |_| true);
                 }
             }
             let _ = round;
         }
         for n in 1000..3000 {
-            store.put(key(n), n, 10, |_| true);
+            store.put(key(n), n, 10, None, |_| true);
         }
         let kept = (0..50).filter(|n| has(&mut store, *n)).count();
         assert!(kept >= 45, "{kept}");
@@ -323,20 +398,20 @@ mod tests {
     fn forms_of_a_resource_are_told_apart_and_bounded() {
         let mut store = Store::new(1000);
         for form in 0..20 {
-            store.put(key(1), form, 10, |other| *other == form);
+            store.put(key(1), form, 10, None, |other| *other == form);
             assert_eq!(store.find(&key(1), |other| *other == form), Some(&form));
         }
         assert!(store.by_key[&key(1)].len() <= FORMS_MOST);
-        store.put(key(1), 19, 30, |other| *other == 19);
+        store.put(key(1), 19, 30, None, |other| *other == 19);
         store.remove(&key(1));
-        assert_eq!((store.bytes(), store.small.len(), store.main.len()), (0, 0, 0));
+        assert_eq!((store.bytes(), store.by_key.len()), (0, 0));
     }
 
     #[test]
     fn what_is_asked_for_again_is_known() {
         let mut store: Store<u32> = Store::new(10);
         assert!(!store.note(&key(1)) && store.note(&key(1)) && !store.note(&key(2)));
-        store.put(key(1), 1, 6, |_| true);
+        store.put(key(1), 1, 6, None, |_| true);
         assert!(store.find(&key(1), |_| true).is_none(), "it is too large");
     }
 
@@ -344,12 +419,76 @@ mod tests {
     fn removed_objects_leave_no_trace() {
         let mut store = Store::new(100);
         for n in 0..5 {
-            store.put(key(n), n, 10, |_| true);
+            store.put(key(n), n, 10, None, |_| true);
         }
         [0, 2, 4].iter().for_each(|n| store.remove(&key(*n)));
         assert_eq!(store.bytes(), 20);
         assert!(!has(&mut store, 0) && has(&mut store, 1));
-        store.put(key(7), 7, 50, |_| true);
+        store.put(key(7), 7, 50, None, |_| true);
         assert!(has(&mut store, 7));
+    }
+
+    fn counted(store: &Store<u32>) -> (usize, usize) {
+        let entries = || store.entries.iter().flatten();
+        (entries().map(|entry| entry.bytes).sum(), entries().filter(|entry| entry.whose.is_some()).count())
+    }
+
+    #[test]
+    fn share_of_a_service_is_bounded_and_takes_nothing_from_others() {
+        let mut store = Store::new(1000);
+        let share = Share::of("service", 100);
+        for n in 0..40 {
+            store.put(key(n), n, 10, None, |_| true);
+        }
+        for n in 1000..3000 {
+            store.put(key(n), n, 10, Some(share), |_| true);
+            assert!(has(&mut store, 1000), "what is asked for stays: {n}");
+            assert!(store.shares[&share.whose].bytes <= 100);
+        }
+        assert!((0..40).all(|n| has(&mut store, n)) && has(&mut store, 2999) && !has(&mut store, 2900));
+        assert_eq!((store.bytes(), counted(&store)), (500, (500, 10)));
+        assert!(store.entries.len() < 300 && store.small.len() + store.main.len() < 300, "{}", store.entries.len());
+        store.put(key(5000), 0, 51, Some(share), |_| true);
+        assert!(!has(&mut store, 5000), "it needs more than half of the share");
+        for n in 6000..6100 {
+            store.put(key(n), n, 10, None, |_| true);
+        }
+        assert_eq!(store.shares.get(&share.whose).map_or(0, |used| used.bytes), 10 * counted(&store).1);
+        (1000..3000).for_each(|n| store.remove(&key(n)));
+        assert!(store.shares.is_empty() && store.bytes() <= 1000);
+    }
+
+    /// Whatever is put, found and removed: sums are right, no place is lost, and limits hold.
+    #[test]
+    fn sums_hold_in_any_order() {
+        let mut store = Store::new(700);
+        let shares = [None, Some(Share::of("a", 90)), Some(Share::of("b", 300)), Some(Share::of("c", 5000))];
+        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+        for _ in 0..50_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let (n, what) = ((random >> 8) as u32 % 200, random % 8);
+            match what {
+                0 => store.remove(&key(n)),
+                1..3 => drop(has(&mut store, n)),
+                _ => {
+                    let bytes = 1 + (random >> 40) as usize % 40;
+                    store.put(key(n), n, bytes, shares[n as usize % 4], |_| true);
+                }
+            }
+            let (bytes, _) = counted(&store);
+            assert_eq!(store.bytes(), bytes);
+            assert!(bytes <= 700);
+            for share in shares.iter().flatten() {
+                let of = |entry: &&Entry<u32>| entry.whose == Some(share.whose);
+                let sum: usize = store.entries.iter().flatten().filter(of).map(|entry| entry.bytes).sum();
+                assert_eq!(store.shares.get(&share.whose).map_or(0, |used| used.bytes), sum);
+                assert!(sum <= share.most_bytes);
+            }
+            let queued = store.small.len() + store.main.len();
+            assert_eq!(queued + store.free.len(), store.entries.len(), "a place is queued or free");
+            assert_eq!(queued, store.entries.iter().flatten().count() + store.gone);
+        }
     }
 }

@@ -52,7 +52,7 @@ fn store(store: &mut Store<Stored>, profile: &CacheProfile, by: &str, answer: &s
     let Some(terms) = Terms::of(profile, &by, &answer.head, Times { asked: moment, came: moment }) else { return };
     let has_validator = answer.head.fields.find(b"etag").or(answer.head.fields.find(b"last-modified")).is_some();
     let stored = Stored { terms, selecting: by.selecting(&answer.head.fields), has_validator };
-    store.put(by.key.clone(), stored, 1, |_| true);
+    store.put(by.key.clone(), stored, 1, None, |_| true);
 }
 
 fn outcome(store: &mut Store<Stored>, profile: &CacheProfile, later: &str, after_s: u64) -> &'static str {

@@ -8,11 +8,12 @@ use std::{
 };
 
 use weir_api::dataplane::v1;
-use weir_cache::{CacheProfile, Invalidations, Purge, Purges, Settings};
+use weir_cache::{CacheProfile, Invalidations, Purge, Purges, Settings, Share};
 use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes, Pair, Rewrite};
 use weir_rules::Edit;
 
 use crate::{
+    Worker,
     finding::{Findings, Subject},
     path,
     policies::addresses,
@@ -47,6 +48,8 @@ pub struct Cached {
     pub purges: Purges,
     /// Names the virtual service, these settings and the last purge of all: what was stored under others is not found.
     pub tag: String,
+    /// What all that is stored may need; `None`: as much as there is.
+    pub share: Option<Share>,
 }
 
 const CACHE: &str = "application_profile_ref.http_profile.cache_config";
@@ -64,7 +67,7 @@ pub(crate) fn read(
     service: Subject<'_>,
     source: &v1::VirtualService,
     before: Option<Before<'_>>,
-    invalidations: &Arc<Invalidations>,
+    worker: &Worker,
     findings: &mut Findings,
 ) -> Option<Option<Content>> {
     let Some(http) = &source.http else { return Some(None) };
@@ -78,7 +81,7 @@ pub(crate) fn read(
     };
     let cached = match &http.cache {
         None => None,
-        Some(from) => Some(cached(service, from, rewrite.is_some(), invalidations, findings)?),
+        Some(from) => Some(cached(service, from, rewrite.is_some(), worker, findings)?),
     };
     let is_something = rewrite.is_some() || compression.is_some() || cached.is_some();
     Some(is_something.then_some(Content { rewrite, compression, cached }))
@@ -88,7 +91,7 @@ fn cached(
     service: Subject<'_>,
     from: &v1::Cache,
     is_rewritten: bool,
-    invalidations: &Arc<Invalidations>,
+    worker: &Worker,
     findings: &mut Findings,
 ) -> Option<Cached> {
     let types = |types: &[String]| MediaTypes::of(types.iter().map(String::as_str));
@@ -102,7 +105,7 @@ fn cached(
         return None;
     }
     let mut hasher = DefaultHasher::new();
-    let settings = v1::Cache { purges: Vec::new(), ..from.clone() };
+    let settings = v1::Cache { purges: Vec::new(), max_stored_bytes: 0, ..from.clone() };
     format!("{settings:?}").hash(&mut hasher);
     if is_rewritten {
         // Servers may have encoded what was stored before.
@@ -131,7 +134,11 @@ fn cached(
         prefix: from.prefix,
     };
     let purges = Purges::new(from.purges.iter().map(purge).collect());
-    Some(Cached { profile, invalidations: invalidations.clone(), purges, tag })
+    let share = (from.max_stored_bytes > 0).then(|| {
+        let bytes = from.max_stored_bytes.div_ceil(u64::from(worker.workers.max(1)));
+        Share::of(service.uuid, usize::try_from(bytes).unwrap_or(usize::MAX))
+    });
+    Some(Cached { profile, invalidations: worker.invalidations.clone(), purges, tag, share })
 }
 
 fn rewrite(

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use weir_cache::{Asked, Given, Selecting, Terms, Validators};
+use weir_cache::{Asked, Given, Selecting, Share, Terms, Validators};
 use weir_snapshot::Cached;
 use weir_wire::{
     head::{Field, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, StoredHead},
@@ -51,6 +51,8 @@ pub(crate) struct Object {
     /// The values of the request's fields that it varies by.
     pub selecting: Selecting,
     pub since: Since,
+    /// Whose memory it needs; `None`: that of all.
+    pub share: Option<Share>,
 }
 
 /// A response while it comes.
@@ -73,6 +75,7 @@ struct Begun {
     terms: Terms,
     selecting: Selecting,
     since: Since,
+    share: Option<Share>,
 }
 
 /// All but fields that say something of one connection, one moment or a proxy (RFC 9111 §3.1).
@@ -101,7 +104,7 @@ impl Filling {
         (terms, since): (Terms, Since),
         asked: &Asked,
         (least_bytes, most_bytes): (u64, u64),
-        (date, lead, room): (&[u8], Option<Lead>, Room),
+        (date, lead, room, share): (&[u8], Option<Lead>, Room, Option<Share>),
     ) -> Self {
         let begun = Begun {
             status: head.status,
@@ -110,6 +113,7 @@ impl Filling {
             terms,
             selecting: asked.selecting(&head.fields),
             since,
+            share,
         };
         Self { begun, content: Vec::new(), bytes: 0, most_bytes, least_bytes, room, lead }
     }
@@ -160,7 +164,7 @@ impl Filling {
 impl Object {
     /// `None`: its head cannot be read again, which would be a defect.
     fn of(begun: Begun, pieces: Box<[Buf]>, length: u64) -> Option<Self> {
-        let Begun { status, lines, reason, terms, selecting, since } = begun;
+        let Begun { status, lines, reason, terms, selecting, since, share } = begun;
         let text =
             text_of((status, &reason), (&lines, |_| true), format!("Content-Length: {length}\r\n\r\n").as_bytes());
         let mut table = FieldTable::new();
@@ -168,7 +172,7 @@ impl Object {
             return None;
         };
         let (head, validators) = (StoredHead::of(&read.head), Validators::of(&read.head.fields));
-        Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, since })
+        Some(Self { status, head, lines, reason, pieces, length, terms, validators, selecting, since, share })
     }
 
     /// Whether a request that is made now selects it, and nothing has ended it.
@@ -233,6 +237,7 @@ impl Object {
             terms: self.terms,
             selecting: self.selecting.clone(),
             since,
+            share: self.share,
         };
         Self::of(begun, self.pieces.iter().map(Buf::share).collect(), self.length)
     }

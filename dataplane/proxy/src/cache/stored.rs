@@ -60,7 +60,9 @@ impl Cache {
 
     /// How much content of a response may be stored.
     pub fn most_bytes(&self, cached: &Cached, asked: &Asked) -> u64 {
-        let most = cached.profile.settings.max_bytes.min(self.store.borrow().most_bytes() as u64 / 4);
+        let all = self.store.borrow().most_bytes();
+        let all = cached.share.map_or(all, |share| share.most_bytes.min(all));
+        let most = cached.profile.settings.max_bytes.min(all as u64 / 4);
         if self.store.borrow_mut().note(&asked.key) { most } else { most.min(AT_ONCE_BYTES) }
     }
 
@@ -73,10 +75,10 @@ impl Cache {
         self.unstored.borrow_mut().remove(&asked.key);
         // The store has the key twice.
         let bytes = object.bytes() + 2 * asked.key.bytes();
-        let changes = object.since.changes;
+        let (changes, share) = (object.since.changes, object.share);
         // Of all forms that the request selects, the latest is the one to use (RFC 9111 §4.1).
         let replaces = |other: &Rc<Object>| asked.is_selected_by(&other.selecting) || other.since.changes != changes;
-        self.store.borrow_mut().put(asked.key.clone(), object, bytes, replaces);
+        self.store.borrow_mut().put(asked.key.clone(), object, bytes, share, replaces);
     }
 
     pub fn remove(&self, key: &Key) {

@@ -87,7 +87,7 @@ pub(super) fn store<I: Io>(
         (terms, caching.since),
         asked,
         (least, most),
-        (date, caching.lead.take(), cache.room()),
+        (date, caching.lead.take(), cache.room(), cached.share),
     )))
 }
 

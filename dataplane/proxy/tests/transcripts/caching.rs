@@ -347,6 +347,28 @@ fn large_response_is_stored_when_it_is_asked_for_again() {
     }
 }
 
+#[test]
+fn virtual_service_stores_no_more_than_its_share() {
+    // The stage has one worker. A response of 1,000 bytes needs about 2 KiB, with its head and its place.
+    let mut stage = Stage::new(&caching(|cache| cache.max_stored_bytes = 10_000));
+    let body = "x".repeat(1_000);
+    let path = |n: u32| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n");
+    for n in 0..20 {
+        let (client, server) = ask(&mut stage, &path(n));
+        let server = server.expect("nothing is stored yet");
+        stage.says(server, ok(FRESH, &body));
+        assert!(stage.sent(client).ends_with(&body));
+        stage.gone(server, Gone::Reset);
+    }
+    let is_stored = |stage: &mut Stage, n: u32| {
+        let (_, server) = ask(stage, &path(n));
+        server.map(|server| stage.gone(server, Gone::Reset)).is_none()
+    };
+    let stored: Vec<u32> = (0..20).filter(|n| is_stored(&mut stage, *n)).collect();
+    assert!((3..=6).contains(&stored.len()), "{stored:?}");
+    assert_eq!(*stored.last().expect("some are"), 19, "the latest stay: {stored:?}");
+}
+
 fn with_fields(fields: &str) -> String {
     ASK.replace("Host: a\r\n", &format!("Host: a\r\n{fields}\r\n"))
 }

@@ -492,9 +492,10 @@ type Cache struct {
 	XCacheField             bool                   `protobuf:"varint,10,opt,name=x_cache_field,json=xCacheField,proto3" json:"x_cache_field,omitempty"`
 	Types                   []string               `protobuf:"bytes,11,rep,name=types,proto3" json:"types,omitempty"` // "text/css", "image/*"; none: all
 	BlockedTypes            []string               `protobuf:"bytes,12,rep,name=blocked_types,json=blockedTypes,proto3" json:"blocked_types,omitempty"`
-	BlockedPaths            *TextMatch             `protobuf:"bytes,13,opt,name=blocked_paths,json=blockedPaths,proto3" json:"blocked_paths,omitempty"` // unset: none
-	PurgedAll               uint64                 `protobuf:"varint,14,opt,name=purged_all,json=purgedAll,proto3" json:"purged_all,omitempty"`         // the number of the purge since which nothing holds that was stored before it
-	Purges                  []*Purge               `protobuf:"bytes,15,rep,name=purges,proto3" json:"purges,omitempty"`                                 // of some resources, in the order of their numbers
+	BlockedPaths            *TextMatch             `protobuf:"bytes,13,opt,name=blocked_paths,json=blockedPaths,proto3" json:"blocked_paths,omitempty"`          // unset: none
+	PurgedAll               uint64                 `protobuf:"varint,14,opt,name=purged_all,json=purgedAll,proto3" json:"purged_all,omitempty"`                  // the number of the purge since which nothing holds that was stored before it
+	Purges                  []*Purge               `protobuf:"bytes,15,rep,name=purges,proto3" json:"purges,omitempty"`                                          // of some resources, in the order of their numbers
+	MaxStoredBytes          uint64                 `protobuf:"varint,16,opt,name=max_stored_bytes,json=maxStoredBytes,proto3" json:"max_stored_bytes,omitempty"` // on each engine, of all that is stored for the virtual service; 0: what the workers have
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -632,6 +633,13 @@ func (x *Cache) GetPurges() []*Purge {
 		return x.Purges
 	}
 	return nil
+}
+
+func (x *Cache) GetMaxStoredBytes() uint64 {
+	if x != nil {
+		return x.MaxStoredBytes
+	}
+	return 0
 }
 
 // Makes stored responses hold no more.
@@ -791,7 +799,7 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\rCacheCounters\x12#\n" +
 	"\rlookups_total\x18\x01 \x01(\x04R\flookupsTotal\x12\x1d\n" +
 	"\n" +
-	"hits_total\x18\x02 \x01(\x04R\thitsTotal\"\xbb\x04\n" +
+	"hits_total\x18\x02 \x01(\x04R\thitsTotal\"\xe5\x04\n" +
 	"\x05Cache\x12\x1b\n" +
 	"\tmin_bytes\x18\x01 \x01(\rR\bminBytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\x12(\n" +
@@ -812,7 +820,8 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\rblocked_paths\x18\r \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\fblockedPaths\x12\x1d\n" +
 	"\n" +
 	"purged_all\x18\x0e \x01(\x04R\tpurgedAll\x120\n" +
-	"\x06purges\x18\x0f \x03(\v2\x18.weir.dataplane.v1.PurgeR\x06purges\"_\n" +
+	"\x06purges\x18\x0f \x03(\v2\x18.weir.dataplane.v1.PurgeR\x06purges\x12(\n" +
+	"\x10max_stored_bytes\x18\x10 \x01(\x04R\x0emaxStoredBytes\"_\n" +
 	"\x05Purge\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
