@@ -36,6 +36,7 @@ type data struct {
 	gate         *admit.Gate
 	sealer       *pki.Sealer
 	countries    model.Countries
+	places       model.Places
 	passwordFile string // file of the administrator's first password; empty: not known any more
 }
 
@@ -46,7 +47,7 @@ func openData(ctx context.Context, config Config, records *records) (*data, erro
 	data := &data{}
 	var err error
 	if config.CountriesFile != "" {
-		if data.countries, err = countries.Read(config.CountriesFile); err != nil {
+		if data.countries, data.places, err = countries.Read(config.CountriesFile); err != nil {
 			return nil, fmt.Errorf("--countries: %w", err)
 		}
 	}

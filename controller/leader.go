@@ -68,8 +68,9 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	grades := grading.New(known, time.Now)
 	slow := slowness.New(known, told, time.Now)
 	l := &leader{
-		objects: data.objects, log: config.Log, events: told, reader: &reader{countries: data.countries},
-		fleet: known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
+		objects: data.objects, log: config.Log, events: told,
+		reader: &reader{countries: data.countries, places: data.places},
+		fleet:  known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
 		explain: explain.New(known),
 		shares:  shares.New(known.Assigned, known.IsConnected, time.Now),
 		secret:  data.sealer.Derive("limits"),

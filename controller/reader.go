@@ -14,6 +14,7 @@ import (
 // belongs to the leader. It has nothing that is not in the store or in the file of countries.
 type reader struct {
 	countries model.Countries
+	places    model.Places
 	mutex     sync.Mutex
 	last      *lastRead // nil: none, so the next view is read as a whole
 }
@@ -38,7 +39,7 @@ func (r *reader) read(view *store.View) (content, error) {
 	defer r.mutex.Unlock()
 	last := r.last
 	if last == nil {
-		last = &lastRead{keeper: model.Keeper{Countries: r.countries}}
+		last = &lastRead{keeper: model.Keeper{Countries: r.countries, Places: r.places}}
 	}
 	if view != last.view {
 		r.last = nil // an error or a panic leaves it half read

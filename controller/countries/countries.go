@@ -18,30 +18,33 @@ import (
 
 // Read reads a database of MaxMind's format (*.mmdb), or a text file with lines such as "192.0.2.0/24,DE" and
 // "192.0.2.0,192.0.2.255,DE".
-func Read(file string) (model.Countries, error) {
+//
+// A database also has the names of countries, and continents: the places.
+func Read(file string) (found model.Countries, places model.Places, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := model.Countries{}
+	found = model.Countries{}
 	if filepath.Ext(file) == ".mmdb" {
-		err = readDatabase(content, found)
+		places = model.Places{}
+		err = readDatabase(content, found, places)
 	} else {
 		err = readLines(content, found)
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	case len(found) == 0:
-		return nil, fmt.Errorf("%s: has no addresses of any country", file)
+		return nil, nil, fmt.Errorf("%s: has no addresses of any country", file)
 	}
 	for code, ranges := range found {
 		found[code] = joined(ranges)
 	}
-	return found, nil
+	return found, places, nil
 }
 
-func readDatabase(content []byte, found model.Countries) error {
+func readDatabase(content []byte, found model.Countries, places model.Places) error {
 	database, err := maxminddb.OpenBytes(content)
 	if err != nil {
 		return err
@@ -55,11 +58,40 @@ func readDatabase(content []byte, found model.Countries) error {
 		if code == "" {
 			continue
 		}
+		if found[code] == nil {
+			if err := readPlaces(network, code, places); err != nil {
+				return err
+			}
+		}
 		addresses, err := rangeOf(network.Prefix())
 		if err != nil {
 			return err
 		}
 		found[code] = append(found[code], addresses)
+	}
+	return nil
+}
+
+// placeNames are where a database says what else a country is called, and where it is.
+var placeNames = []struct {
+	attribute string
+	path      []any
+}{
+	{model.CountryName, []any{"country", "names", "en"}},
+	{model.ContinentCode, []any{"continent", "code"}},
+	{model.ContinentName, []any{"continent", "names", "en"}},
+}
+
+// readPlaces adds a country to the places that it is in, by the first of its networks.
+func readPlaces(network maxminddb.Result, code string, places model.Places) error {
+	for _, each := range placeNames {
+		var name string
+		if err := network.DecodePath(&name, each.path...); err != nil {
+			return err
+		}
+		if name != "" {
+			places.Add(each.attribute, name, code)
+		}
 	}
 	return nil
 }

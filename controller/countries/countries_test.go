@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,10 +61,12 @@ func TestDatabasesSayWhereAddressesAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		country := mmdbtype.Map{}
+		continent := mmdbtype.Map{"code": mmdbtype.String("EU")}
 		if code != "" {
 			country["iso_code"] = mmdbtype.String(code)
+			country["names"] = mmdbtype.Map{"en": mmdbtype.String("Land of " + code)}
 		}
-		if err := tree.Insert(network, mmdbtype.Map{"country": country}); err != nil {
+		if err := tree.Insert(network, mmdbtype.Map{"country": country, "continent": continent}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,6 +85,13 @@ func TestDatabasesSayWhereAddressesAre(t *testing.T) {
 	if got := read(file); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	_, places, _ := Read(file)
+	europe := places["ATTRIBUTE_CONTINENT_CODE EU"]
+	slices.Sort(europe)
+	if !slices.Equal(europe, []string{"DE", "FR"}) || len(places) != 3 ||
+		!slices.Equal(places["ATTRIBUTE_COUNTRY_NAME LAND OF DE"], []string{"DE"}) {
+		t.Errorf("the places are %v", places)
+	}
 	if err := os.WriteFile(file, []byte("192.0.2.0/24,DE"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +102,7 @@ func TestDatabasesSayWhereAddressesAre(t *testing.T) {
 
 // read reads a file and writes what it says, or what is wrong with it.
 func read(file string) string {
-	found, err := Read(file)
+	found, _, err := Read(file)
 	if err != nil {
 		return strings.TrimPrefix(err.Error(), file+": ")
 	}

@@ -21,6 +21,7 @@ type AddressRange struct{ First, Last netip.Addr }
 type AddressGroup struct {
 	kinds.IpAddrGroup
 	Located [][]AddressRange // of the countries, in their order
+	IsPlace bool             // no object of an operator's, but a place that rules name
 }
 
 // Size is the number of addresses, subnets and ranges of a group.

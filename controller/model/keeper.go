@@ -36,6 +36,7 @@ type Change struct {
 // value has no objects. A Keeper is not safe for concurrent use.
 type Keeper struct {
 	Countries Countries // is set before the first model, and never changes
+	Places    Places    // the same
 
 	read      map[subject]*reading
 	referrers map[string]map[subject]bool // by the uuid that they refer to, even if no object has that uuid
@@ -51,6 +52,7 @@ type Keeper struct {
 	errorBodies         table[kinds.ErrorPageBody]
 	stringGroups        table[kinds.StringGroup]
 	addressGroups       table[AddressGroup]
+	places              table[AddressGroup] // of Places and Countries that rules have named, by kinds.GeoMatch.Place
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]

@@ -39,6 +39,7 @@ func (k *Keeper) resolveMatch(from *source, set *HTTPPolicySet, field string, ma
 	if sources := match.SourceIP; sources != nil {
 		followInto(from, k.addressGroups, field+".source_ip.group_refs", sources.GroupRefs, set.AddressGroups)
 	}
+	k.addPlaces(from, field+".geo_matches", match.GeoMatches, set.AddressGroups)
 	if path := match.Path; path != nil {
 		followInto(from, k.stringGroups, field+".path.string_group_refs", path.GroupRefs, set.StringGroups)
 	}
@@ -93,6 +94,8 @@ func (k *Keeper) resolveNetworkPolicy(from *source, policy *NetworkPolicy) {
 			field := fmt.Sprintf("rules[%d].match.client_ip.group_refs", rule.At)
 			followInto(from, k.addressGroups, field, clients.GroupRefs, policy.AddressGroups)
 		}
+		field := fmt.Sprintf("rules[%d].match.geo_matches", rule.At)
+		k.addPlaces(from, field, rule.Rule.Match.GeoMatches, policy.AddressGroups)
 	}
 }
 

@@ -64,7 +64,11 @@ func compilerOf(m *model.Model, rings tickets.Rings, assignments place.Assignmen
 
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
-	m, findings := model.Build(7, objectsIn(t, text))
+	keeper := model.Keeper{
+		Countries: model.Countries{"DE": rangesOf(2), "FR": rangesOf(1)},
+		Places:    model.Places{"ATTRIBUTE_CONTINENT_CODE EU": {"DE", "FR"}, "ATTRIBUTE_COUNTRY_NAME FRANCE": {"FR"}},
+	}
+	m, findings := keeper.Keep(7, changesOf(objectsIn(t, text)))
 	plan, found := compilerOf(m, nil, placed(m)).Compile(engineUUID, nil)
 	return plan, append(findings, found...)
 }

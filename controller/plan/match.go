@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -40,6 +41,7 @@ func (r *ruleReader) match(from *kinds.MatchTarget, isSecurity bool) *dataplanev
 	if host := from.HostHdr; host != nil {
 		to.Host = texts(host.Criteria, host.Case, host.Values)
 	}
+	to.Place = placeMatch(from.GeoMatches, r.set.AddressGroups, &r.report)
 	if cookie := from.Cookie; cookie != nil {
 		value := texts(cookie.Criteria, cookie.Case, cookie.Texts())
 		to.Cookie = &dataplanev1.FieldMatch{Name: cookie.Name, Value: value}
@@ -76,6 +78,29 @@ func addressMatch(
 			to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
 		} else {
 			report.blocked = true // model has a finding about that
+		}
+	}
+	return to
+}
+
+// placeMatch converts a comparison of where the client is: the addresses of each place are a group.
+func placeMatch(
+	from []kinds.GeoMatch, groups map[string]*model.AddressGroup, report *report,
+) *dataplanev1.AddressMatch {
+	if len(from) == 0 {
+		return nil
+	}
+	match := &from[0] // there is at most one
+	to := &dataplanev1.AddressMatch{Negated: isNegated(match.Operation)}
+	for _, value := range match.Values {
+		if match.Attribute == kinds.PlacePrefix {
+			prefix, err := match.Prefix(value)
+			report.blocked = report.blocked || err != nil // a write refuses it
+			to.Subnets = append(to.Subnets, prefix.String())
+		} else if group := groups[match.Place(value)]; group == nil {
+			report.blocked = true // model has a finding about that
+		} else if !slices.Contains(to.GetAddressGroupUuids(), group.UUID) {
+			to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
 		}
 	}
 	return to

@@ -47,6 +47,7 @@ func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSe
 				Client:       addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report),
 				ClientPort:   portsOrRanges(rule.Match.ClientPort),
 				ListenerPort: ports(rule.Match.VSPort),
+				Place:        placeMatch(rule.Match.GeoMatches, policy.AddressGroups, &compiled.report),
 			},
 		}
 		switch rule.Action {

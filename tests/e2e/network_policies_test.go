@@ -130,6 +130,17 @@ func TestNetworkPolicyKeepsOutACountry(t *testing.T) {
 		}
 		return nil
 	})
+	s.change("networksecuritypolicy", "house", func(o client.Object) {
+		rule := o["rules"].(list)[0].(object)
+		rule["match"] = object{"geo_matches": list{object{
+			"attribute": "ATTRIBUTE_COUNTRY_CODE", "match_operation": "IS_NOT_IN", "values": list{"DE"}}}}
+	})
+	s.eventually("who is not in a country is kept out", func() error {
+		if !s.dialFrom(native, plainPort, request) || s.dialFrom(stranger, plainPort, request) {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
 }
 
 func TestNetworkPolicyJudgesTheFirstDatagramOfASession(t *testing.T) {

@@ -94,21 +94,20 @@ func init() {
 			"http_security_policy.rules[0].index=1 http_security_policy.rules[0].match.path.match_str[0]=/admin " +
 			"http_security_policy.rules[0].action.action=" + CloseConnection,
 		Kept: []schema.Rule{
-			schema.Closes("engines do not know where addresses are",
-				"http_security_policy.rules.match.geo_matches http_request_policy.rules.match.geo_matches"),
-			schema.Closes("engines do not know the reputation of addresses",
+			schema.Closes(noReputation,
 				`http_security_policy.rules.match.ip_reputation_type
 				http_request_policy.rules.match.ip_reputation_type`),
-			schema.Closes("engines do not detect bots yet",
+			schema.Closes(noBots,
 				`http_security_policy.rules.match.bot_detection_result
 				http_request_policy.rules.match.bot_detection_result`),
-			schema.Closes("engines do not tell clients by their TLS yet",
+			schema.Closes(noFingerprints,
 				`http_security_policy.rules.match.tls_fingerprint_match
 				http_request_policy.rules.match.tls_fingerprint_match`),
-			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
+			schema.NoEffect(geoDB, "geo_db_ref"),
+			schema.NoEffect(reputationDB, "ip_reputation_db_ref"),
 			schema.NoEffect("servers are known by address",
 				"http_request_policy.rules.switching_action.server.hostname"),
-			schema.NoEffect("engines count the bytes of a body themselves",
+			schema.NoEffect(ownLength,
 				`http_security_policy.rules.action.file.file_length
 				http_request_policy.rules.switching_action.file.file_length`),
 			schema.NoEffect("values of header fields are shown",
@@ -117,6 +116,8 @@ func init() {
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
+			unknownPlaces("http_security_policy.rules.match", "http_request_policy.rules.match",
+				"http_response_policy.rules.match"),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
 			schema.Closes("engines give requests no names yet",

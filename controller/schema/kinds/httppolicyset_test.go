@@ -239,14 +239,15 @@ func TestFillsWhatRulesLeaveOut(t *testing.T) {
 func TestRulesThatAreOffCloseNothing(t *testing.T) {
 	rule := func(enable string) string {
 		return securityRule(`,"enable":` + enable + `,"action":{"action":"HTTP_SECURITY_ACTION_CLOSE_CONN"},
-			"match":{"geo_matches":[{"attribute":"ATTRIBUTE_COUNTRY_CODE","match_operation":"IS_IN","values":["DE"]}]}`)
+			"match":{"geo_matches":[{"attribute":"ATTRIBUTE_CITY_NAME","match_operation":"IS_IN","values":["Berlin"]}]}`)
 	}
 	k := kindOf(t, "httppolicyset")
 	if found := k.KeptFields(created(t, "httppolicyset", rule("false"))); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 	found := k.KeptFields(created(t, "httppolicyset", rule("true")))
-	if len(found) != 1 || !found[0].Closes || found[0].Field != "http_security_policy.rules[0].match.geo_matches" {
+	if len(found) != 1 || !found[0].Closes ||
+		found[0].Field != "http_security_policy.rules[0].match.geo_matches[0].attribute" {
 		t.Errorf("found %v", found)
 	}
 }

@@ -24,6 +24,8 @@ type MatchTarget struct {
 	Hdrs     []HdrMatch        `json:"hdrs" items:"64"` // all of them must match
 	HostHdr  *HostHdrMatch     `json:"host_hdr"`
 	Cookie   *CookieMatch      `json:"cookie"`
+
+	GeoMatches []GeoMatch `json:"geo_matches" items:"1"` // where the client is
 }
 
 // ResponseMatchTarget is what a response, and the request that it answers, are compared with.
@@ -162,7 +164,7 @@ func (m *MatchTarget) check(field string) *schema.FieldError {
 		m.ClientIP.check(field+".client_ip"), m.SourceIP.check(field+".source_ip"), m.VSPort.check(field+".vs_port"),
 		m.Method.check(field+".method"), m.Version.check(field+".version"), m.Path.check(field+".path"),
 		m.Query.check(field+".query"), checkHdrs(field+".hdrs", m.Hdrs), m.HostHdr.check(field+".host_hdr"),
-		m.Cookie.check(field+".cookie"))
+		m.Cookie.check(field+".cookie"), checkPlaces(field+".geo_matches", m.GeoMatches))
 }
 
 func (m *ResponseMatchTarget) check(field string) *schema.FieldError {

@@ -39,6 +39,7 @@ type NetworkSecurityMatchTarget struct {
 	ClientIP   *IPAddrMatch      `json:"client_ip"` // as a PROXY header gives it, else that of the connection
 	ClientPort *PortMatchGeneric `json:"client_port"`
 	VSPort     *PortMatch        `json:"vs_port"`
+	GeoMatches []GeoMatch        `json:"geo_matches" items:"1"` // where the client is
 }
 
 // PortMatchGeneric compares a port.
@@ -79,12 +80,13 @@ func init() {
 			"rules[0].match.client_ip.prefixes[0].ip_addr.addr=192.0.2.0 " +
 			"rules[0].match.client_ip.prefixes[0].mask=24",
 		Kept: []schema.Rule{
-			schema.Closes("engines do not know where addresses are", "rules.match.geo_matches"),
-			schema.Closes("engines do not know the reputation of addresses", "rules.match.ip_reputation_type"),
+			schema.Closes(noReputation, "rules.match.ip_reputation_type"),
 			schema.Closes("engines know no groups of microservices", "rules.match.microservice"),
-			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
+			schema.NoEffect(geoDB, "geo_db_ref"),
+			schema.NoEffect(reputationDB, "ip_reputation_db_ref"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
+		Unread: []schema.Rule{unknownPlaces("rules.match")},
 	})
 }
 
@@ -110,7 +112,8 @@ func (r *NetworkSecurityRule) check(field string) *schema.FieldError {
 		return refuse(field+".rl_param", "is for %s", LimitConnections)
 	}
 	return cmp.Or(r.Match.ClientIP.check(field+".match.client_ip"), r.Match.VSPort.check(field+".match.vs_port"),
-		r.Match.ClientPort.check(field+".match.client_port"))
+		r.Match.ClientPort.check(field+".match.client_port"),
+		checkPlaces(field+".match.geo_matches", r.Match.GeoMatches))
 }
 
 func (m *PortMatchGeneric) check(field string) *schema.FieldError {

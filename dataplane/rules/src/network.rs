@@ -44,6 +44,8 @@ pub enum NetworkAction {
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionMatch {
     pub client: Option<AddressMatch>,
+    /// Where the client is: of its address, too.
+    pub place: Option<AddressMatch>,
     pub client_port: Option<NumberMatch>,
     pub listener_port: Option<NumberMatch>,
 }
@@ -111,6 +113,7 @@ impl ConnectionMatch {
     pub fn holds_any(&self, client: SocketAddr, listener_port: u16) -> bool {
         let parts = [
             self.client.as_ref().map(|address| address.holds(client.ip())),
+            self.place.as_ref().map(|address| address.holds(client.ip())),
             self.client_port.as_ref().map(|port| port.holds(client.port().into())),
             self.listener_port.as_ref().map(|port| port.holds(listener_port.into())),
         ];
@@ -119,8 +122,9 @@ impl ConnectionMatch {
 
     #[inline]
     fn holds(&self, arriving: &Arriving) -> bool {
-        let Self { client, client_port, listener_port } = self;
+        let Self { client, place, client_port, listener_port } = self;
         client.as_ref().is_none_or(|client| client.holds(arriving.client.ip()))
+            && place.as_ref().is_none_or(|place| place.holds(arriving.client.ip()))
             && client_port.as_ref().is_none_or(|port| port.holds(arriving.client.port().into()))
             && listener_port.as_ref().is_none_or(|port| port.holds(arriving.listener_port.into()))
     }
@@ -178,6 +182,7 @@ mod tests {
     fn all_that_a_rule_compares_must_match() {
         let matched = ConnectionMatch {
             client: clients(true, "2001:db8::", "2001:db8::ffff"),
+            place: clients(true, "198.51.100.0", "198.51.100.255"),
             client_port: ports(false, 53),
             listener_port: ports(true, 53),
         };
@@ -188,6 +193,7 @@ mod tests {
             ("[2001:db9::1]:54", 80, false),
             ("[2001:db9::1]:53", 53, false),
             ("192.0.2.1:53", 80, true),
+            ("198.51.100.7:53", 80, false),
         ] {
             assert_eq!(judged(&policy, client, port).is_err(), barred, "{client} to {port}");
         }
@@ -197,8 +203,8 @@ mod tests {
     fn one_of_several_is_enough_where_rules_choose() {
         let matched = ConnectionMatch {
             client: clients(false, "10.0.0.1", "10.0.0.9"),
-            client_port: None,
             listener_port: ports(true, 80),
+            ..Default::default()
         };
         for (client, port, holds) in
             [("10.0.0.5:1", 80, true), ("10.0.1.5:1", 80, false), ("10.0.1.5:1", 81, true), ("10.0.0.5:1", 81, true)]

@@ -21,11 +21,16 @@ pub(crate) fn subject(source: &v1::NetworkPolicy) -> Subject<'_> {
     Subject { kind: "networksecuritypolicy", uuid: &source.uuid, name: &source.name }
 }
 
+/// The uuids of the groups that connections are compared with.
+pub(crate) fn address_groups(matched: Option<&v1::ConnectionMatch>) -> impl Iterator<Item = &str> {
+    let clients = matched.into_iter().flat_map(|matched| matched.client.iter().chain(&matched.place));
+    clients.flat_map(|clients| clients.address_group_uuids.iter().map(String::as_str))
+}
+
 impl KeptNetworkPolicy {
     /// The uuids of the groups that its rules compare with.
     pub fn address_groups(&self) -> impl Iterator<Item = &str> {
-        let clients = self.source.rules.iter().filter_map(|rule| rule.r#match.as_ref()?.client.as_ref());
-        clients.flat_map(|clients| clients.address_group_uuids.iter().map(String::as_str))
+        self.source.rules.iter().flat_map(|rule| address_groups(rule.r#match.as_ref()))
     }
 }
 
@@ -100,11 +105,17 @@ impl Groups<'_> {
         from: &v1::ConnectionMatch,
         findings: &mut Findings,
     ) -> Option<ConnectionMatch> {
-        let client = match &from.client {
-            None => None,
-            Some(client) => Some(self.address_match(subject, &format!("{within}client_ip."), client, findings)?),
+        let mut addresses = |from: &Option<v1::AddressMatch>, field: &str| match from {
+            None => Some(None),
+            Some(from) => self.address_match(subject, &format!("{within}{field}."), from, findings).map(Some),
         };
+        let (client, place) = (addresses(&from.client, "client_ip"), addresses(&from.place, "geo_matches"));
         let (client_port, listener_port) = (from.client_port.as_ref(), from.listener_port.as_ref());
-        Some(ConnectionMatch { client, client_port: client_port.map(number), listener_port: listener_port.map(number) })
+        Some(ConnectionMatch {
+            client: client?,
+            place: place?,
+            client_port: client_port.map(number),
+            listener_port: listener_port.map(number),
+        })
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     Destination, Pool, PoolGroup,
     finding::{Findings, Subject},
     kept::{Objects, reference},
+    network_policy,
     policies::Groups,
     pool::KeptPool,
     pool_group::KeptGroup,
@@ -61,7 +62,10 @@ impl PoolRules {
 
     /// Whether two that were read of equal sources are made of the same objects.
     pub(crate) fn are(&self, others: &Self) -> bool {
-        let groups = |rule: &PoolRule| rule.matched.client.iter().flat_map(|client| client.groups()).cloned().collect();
+        let groups = |rule: &PoolRule| {
+            let addresses = rule.matched.client.iter().chain(&rule.matched.place);
+            addresses.flat_map(|addresses| addresses.groups()).cloned().collect()
+        };
         self.0.iter().zip(&others.0).all(|(one, other)| {
             let (ones, others): (Vec<Arc<AddressGroup>>, Vec<_>) = (groups(one), groups(other));
             one.to.is(&other.to) && ones.iter().zip(&others).all(|(one, other)| Arc::ptr_eq(one, other))
@@ -71,8 +75,7 @@ impl PoolRules {
 
 /// The uuids of the groups of addresses that the rules of a service compare with.
 pub(crate) fn address_groups(source: &v1::VirtualService) -> impl Iterator<Item = &str> {
-    let clients = source.pool_rules.iter().filter_map(|rule| rule.r#match.as_ref()?.client.as_ref());
-    clients.flat_map(|clients| clients.address_group_uuids.iter().map(String::as_str))
+    source.pool_rules.iter().flat_map(|rule| network_policy::address_groups(rule.r#match.as_ref()))
 }
 
 /// What the rules of a snapshot are read with.

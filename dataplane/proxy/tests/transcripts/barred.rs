@@ -98,6 +98,29 @@ fn change_of_a_group_is_in_force_for_the_next_connection() {
 }
 
 #[test]
+fn client_must_be_of_the_place_and_of_the_addresses_of_a_rule() {
+    let mut denying = rule(&["192.0.2.0/24"], deny());
+    let place = api::AddressMatch { address_group_uuids: vec!["place".into()], ..Default::default() };
+    denying.r#match.as_mut().expect("compares addresses").place = Some(place);
+    let mut plan = guarded(plan(1), vec![denying]);
+    let place = |subnet: &str| api::AddressGroup {
+        uuid: "place".into(),
+        name: "country DE".into(),
+        subnets: vec![subnet.into()],
+        ..Default::default()
+    };
+    let mut closed = Vec::new();
+    for subnet in ["192.0.0.0/16", "198.51.100.0/24"] {
+        plan.address_groups = vec![place(subnet)];
+        plan.revision += 1;
+        let mut stage = Stage::new(&plan);
+        let clients = (stage.client_from(LISTENER, BAD), stage.client_from(LISTENER, GOOD));
+        closed.push((stage.closed(clients.0).is_some(), stage.closed(clients.1).is_some()));
+    }
+    assert_eq!(closed, [(true, false), (false, false)]);
+}
+
+#[test]
 fn rate_of_a_rule_is_that_of_all_its_clients_and_workers() {
     let plan = guarded(plan(1), vec![rule(&[], two_per_s())]);
     let mut one = Stage::new(&plan);

@@ -109,6 +109,26 @@ fn security_rules_end_where_the_first_decides() {
 }
 
 #[test]
+fn rule_tells_where_clients_are() {
+    use api::http_security_rule::Action;
+    let place = api::AddressMatch { negated: true, address_group_uuids: vec!["de".into()], ..Default::default() };
+    let abroad = HttpMatch { place: Some(place), ..under("/admin") };
+    let security_rules = vec![security("abroad", abroad, Action::Close(api::Close { reset: true }))];
+    let mut plan = with(plan(1), HttpPolicySet { security_rules, ..HttpPolicySet::default() });
+    let subnets = vec!["198.51.100.0/24".into()];
+    plan.address_groups =
+        vec![api::AddressGroup { uuid: "de".into(), name: "country DE".into(), subnets, ranges: Vec::new() }];
+    let mut stage = Stage::new(&plan);
+    for (peer, path, closed) in
+        [("192.0.2.9:4000", "/admin", true), ("192.0.2.9:4001", "/", false), ("198.51.100.9:4000", "/admin", false)]
+    {
+        let client = stage.client_from("10.0.0.1:80", peer);
+        stage.says(client, get("shop.test", path));
+        assert_eq!(stage.closed(client).is_some(), closed, "{peer} {path}");
+    }
+}
+
+#[test]
 fn rule_chooses_the_pool() {
     let mut stage = Stage::new(&with(plan(1), to_pool("/api", "pool-9")));
     for (path, server) in [("/api/x", "10.1.9.1:8000"), ("/x", "10.1.0.1:8000"), ("/API", "10.1.9.1:8000")] {

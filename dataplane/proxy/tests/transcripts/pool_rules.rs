@@ -22,7 +22,7 @@ fn ruled(mut plan: api::Plan, port: u32) -> api::Plan {
     plan.pools.push(second);
     let client = api::AddressMatch { subnets: vec!["192.0.2.0/24".into()], ..api::AddressMatch::default() };
     let ports = api::NumberMatch { negated: true, ranges: vec![api::NumberRange { first: port, last: port }] };
-    let matched = api::ConnectionMatch { client: Some(client), client_port: None, listener_port: Some(ports) };
+    let matched = api::ConnectionMatch { client: Some(client), listener_port: Some(ports), ..Default::default() };
     plan.virtual_services[0].pool_rules = vec![api::PoolRule {
         name: "office".into(),
         field: "l4_policies[0]".into(),

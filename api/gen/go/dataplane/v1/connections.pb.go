@@ -229,6 +229,7 @@ type ConnectionMatch struct {
 	Client        *AddressMatch          `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"` // the client's address, as a PROXY header gives it, else that of the connection
 	ClientPort    *NumberMatch           `protobuf:"bytes,2,opt,name=client_port,json=clientPort,proto3" json:"client_port,omitempty"`
 	ListenerPort  *NumberMatch           `protobuf:"bytes,3,opt,name=listener_port,json=listenerPort,proto3" json:"listener_port,omitempty"`
+	Place         *AddressMatch          `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"` // where the client is: the client's address, beside client
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +281,13 @@ func (x *ConnectionMatch) GetClientPort() *NumberMatch {
 func (x *ConnectionMatch) GetListenerPort() *NumberMatch {
 	if x != nil {
 		return x.ListenerPort
+	}
+	return nil
+}
+
+func (x *ConnectionMatch) GetPlace() *AddressMatch {
+	if x != nil {
+		return x.Place
 	}
 	return nil
 }
@@ -425,12 +433,13 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"\x04deny\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x04deny\x127\n" +
 	"\x04rate\x18\a \x01(\v2!.weir.dataplane.v1.ConnectionRateH\x00R\x04rate\x12\x10\n" +
 	"\x03log\x18\b \x01(\bR\x03logB\b\n" +
-	"\x06action\"\xd0\x01\n" +
+	"\x06action\"\x87\x02\n" +
 	"\x0fConnectionMatch\x127\n" +
 	"\x06client\x18\x01 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06client\x12?\n" +
 	"\vclient_port\x18\x02 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\n" +
 	"clientPort\x12C\n" +
-	"\rlistener_port\x18\x03 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\flistenerPort\"\xa1\x01\n" +
+	"\rlistener_port\x18\x03 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\flistenerPort\x125\n" +
+	"\x05place\x18\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x05place\"\xa1\x01\n" +
 	"\bPoolRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x128\n" +
@@ -474,13 +483,14 @@ var file_dataplane_v1_connections_proto_depIdxs = []int32{
 	7,  // 5: weir.dataplane.v1.ConnectionMatch.client:type_name -> weir.dataplane.v1.AddressMatch
 	8,  // 6: weir.dataplane.v1.ConnectionMatch.client_port:type_name -> weir.dataplane.v1.NumberMatch
 	8,  // 7: weir.dataplane.v1.ConnectionMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
-	2,  // 8: weir.dataplane.v1.PoolRule.match:type_name -> weir.dataplane.v1.ConnectionMatch
-	9,  // 9: weir.dataplane.v1.PoolRule.pool:type_name -> weir.dataplane.v1.PoolChoice
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	7,  // 8: weir.dataplane.v1.ConnectionMatch.place:type_name -> weir.dataplane.v1.AddressMatch
+	2,  // 9: weir.dataplane.v1.PoolRule.match:type_name -> weir.dataplane.v1.ConnectionMatch
+	9,  // 10: weir.dataplane.v1.PoolRule.pool:type_name -> weir.dataplane.v1.PoolChoice
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_connections_proto_init() }
