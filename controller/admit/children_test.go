@@ -25,6 +25,11 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		return []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r", "matches": schema.Object{
 			"path": schema.Object{"match_criteria": "BEGINS_WITH", "match_str": []any{path}}}}}}}
 	}
+	posting := func(values ...any) []any {
+		field := schema.Object{"hdr": "X-Beta", "match_criteria": "HDR_EQUALS", "value": values}
+		return []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r", "matches": schema.Object{
+			"hdrs": []any{field}}}}}}
+	}
 	matches := matching("/a")
 	for _, step := range []struct {
 		uuid, refusal string
@@ -55,6 +60,18 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		{"m", "vh_matches[0].rules[0]: is wanted by child j", child("m", schema.Object{
 			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
 			"vh_matches": matching("/A")})},
+		{"n", "", child("n", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": posting("a")})},
+		{"o", "", child("o", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": posting("b")})},
+		{"p", "vh_matches[0].rules[0]: is wanted by child n", child("p", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": posting("a")})},
+		{"q", "vh_matches[0].rules[0].matches.hdrs[0].value: is empty", child("q", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": posting()})},
 		{"l", "vh_parent_vs_ref: only a VS_TYPE_VH_CHILD has a parent", schema.Object{"name": "l", "vip": vip,
 			"services": ports(84), "vh_parent_vs_ref": "/api/virtualservice/front"}},
 	} {

@@ -83,7 +83,7 @@ func nameOr(name, uuid string) string { return cmp.Or(name, uuid) }
 
 var childChosenBy = map[dataplanev1.Chosen]string{
 	dataplanev1.Chosen_CHOSEN_BY_SERVER_NAME: "the server name of TLS",
-	dataplanev1.Chosen_CHOSEN_BY_REQUEST:     "host and path",
+	dataplanev1.Chosen_CHOSEN_BY_REQUEST:     "vh_matches",
 }
 
 func (t *teller) taken() string {

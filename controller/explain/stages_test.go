@@ -27,7 +27,7 @@ func TestEachEngineTellsASentenceForEachStage(t *testing.T) {
 	s.Serve("se-one")
 	s.Judge("se-one", "10.0.0.1:80", false, "HTTP 500")
 	for want, said := range map[string]*dataplanev1.Explanation{
-		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web; its child vs-gone, chosen by host and path, gets the request.
+		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web; its child vs-gone, chosen by vh_matches, gets the request.
 engine: Worker 0 of the engine one answers, by revision 11 of its configuration, the newest.
 pool: The pool is web-pool: least connections as worker 0 of 2 sees it.
 servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled, 10.0.0.2:80 gets 40 % of its share, because it has come up lately, or some of its responses were errors.

@@ -58,7 +58,9 @@ func (vs *VirtualService) parts() subjects {
 		parts = append(parts, subject{"networksecuritypolicy", policy.UUID})
 	}
 	for group := range vs.AddressGroups() {
-		parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		if !group.IsPlace {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
 	}
 	if pages := vs.ErrorPages; pages != nil {
 		parts = append(parts, subject{"errorpageprofile", pages.UUID})
@@ -98,6 +100,7 @@ func (vs *VirtualService) AddressGroups() iter.Seq[*AddressGroup] {
 	if vs.Content != nil {
 		all = append(all, maps.Values(vs.Content.AddressGroups))
 	}
+	all = append(all, maps.Values(vs.HostGroups))
 	if vs.NetworkPolicy != nil {
 		all = append(all, maps.Values(vs.NetworkPolicy.AddressGroups))
 	}

@@ -53,7 +53,10 @@ type VirtualService struct {
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 
-	Parent *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
+	LogGroups  Content                  // that the filters of logs name
+	HostGroups map[string]*AddressGroup // of a child: what vh_matches compares with, by reference
+	// of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
+	Parent *VirtualService
 	// Of the parent: its profile, and the PKI profile that this names. Nil also if they are not there.
 	ParentProfile *kinds.ApplicationProfile
 	ParentPKI     *kinds.PKIProfile

@@ -252,7 +252,9 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 		vs.Purges = read.purges
 	}
 	k.resolveContent(from, vs)
+	k.resolveFilters(from, vs)
 	k.resolveParent(from, vs)
+	k.resolveHosts(from, vs)
 	k.resolveClientCertificates(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
@@ -280,6 +282,20 @@ func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
 			vs.Parent.Type)
 		vs.Parent = nil
 	}
+}
+
+// resolveHosts finds the groups of addresses that a child compares requests with.
+func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
+	if !vs.IsChild() || !vs.ByRequest() {
+		return
+	}
+	found := &HTTPPolicySet{AddressGroups: map[string]*AddressGroup{}, StringGroups: map[string]*kinds.StringGroup{}}
+	for i, match := range vs.VHMatches {
+		for j, rule := range match.Rules {
+			k.resolveMatch(from, found, fmt.Sprintf("vh_matches[%d].rules[%d].matches", i, j), rule.Matches)
+		}
+	}
+	vs.HostGroups = found.AddressGroups
 }
 
 // resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -98,11 +100,36 @@ func child(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualS
 	for i, match := range vs.VHMatches {
 		wanted := &dataplanev1.HostMatch{Host: match.Host}
 		for j, rule := range match.Rules {
-			wanted.Rules = append(wanted.Rules, &dataplanev1.HostRule{Name: rule.Name,
-				Path: pathMatch(subject, i, j, rule.Matches, report)})
+			wanted.Rules = append(wanted.Rules, hostRule(subject, vs, fmt.Sprintf("vh_matches[%d].rules[%d].", i, j),
+				&rule, report))
 		}
 		into.HostMatches = append(into.HostMatches, wanted)
 	}
+}
+
+// hostRule converts a rule of a child. Of a rule that engines cannot try, the path has no criterion.
+func hostRule(
+	subject subject, vs *model.VirtualService, field string, from *kinds.VHMatchRule, report *report,
+) *dataplanev1.HostRule {
+	to := &dataplanev1.HostRule{Name: from.Name}
+	reader := &ruleReader{
+		setReader: &setReader{set: &model.HTTPPolicySet{AddressGroups: vs.HostGroups}, subject: subject},
+		field:     field, name: from.Name,
+	}
+	if from.Matches != nil {
+		beside := *from.Matches
+		beside.Path = nil
+		if match := reader.match(&beside, false); proto.Size(match) > 0 {
+			to.Match = match
+		}
+		to.Path = reader.pathOfHost(from.Matches.Path)
+	}
+	report.findings = append(report.findings, reader.report.findings...)
+	if reader.report.blocked {
+		report.blocked = true
+		to.Path = &dataplanev1.TextMatch{}
+	}
+	return to
 }
 
 type textCriterion struct {
@@ -122,19 +149,19 @@ var pathCriteria = map[string]textCriterion{
 	"DOES_NOT_CONTAIN":    {dataplanev1.TextCriterion_TEXT_CRITERION_CONTAINS, true},
 }
 
-// pathMatch converts what a rule says about the path; nil: nothing.
-func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, report *report) *dataplanev1.TextMatch {
-	if target == nil || target.Path == nil {
+// pathOfHost converts what a rule of a child says about the path; nil: nothing.
+func (r *ruleReader) pathOfHost(path *kinds.PathMatch) *dataplanev1.TextMatch {
+	if path == nil {
 		return nil
 	}
-	known, ok := pathCriteria[target.Path.Criteria]
+	known, ok := pathCriteria[path.Criteria]
 	if !ok {
-		report.block(subject, fmt.Sprintf("vh_matches[%d].rules[%d].matches.path.match_criteria", match, rule),
+		r.refuse("matches.path.match_criteria",
 			"engines do not match regular expressions yet: use EQUALS, BEGINS_WITH, ENDS_WITH or CONTAINS")
 	}
 	return &dataplanev1.TextMatch{
-		Criterion: known.criterion, Negated: known.negated, Values: target.Path.Values,
-		CaseSensitive: target.Path.Case == "SENSITIVE", Decoded: target.Path.Decoded,
+		Criterion: known.criterion, Negated: known.negated, Values: path.Values,
+		CaseSensitive: path.Case == "SENSITIVE", Decoded: path.Decoded,
 	}
 }
 

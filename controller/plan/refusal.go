@@ -20,7 +20,7 @@ func (d *draft) refusalUnder(parent *model.VirtualService) *draft {
 		return nil
 	}
 	if d.refusal == nil || (d.refusal.service.GetHttp() == nil) != (vs.HTTP == nil) {
-		d.refusal = newRefusal(vs)
+		d.refusal = newRefusal(vs, d.hostGroups)
 	}
 	if len(d.refusal.parts) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func likeServed(vs, parent *model.VirtualService) *model.VirtualService {
 }
 
 // newRefusal leaves the parts empty if TLS cannot end here. It reports nothing: the draft of the child has.
-func newRefusal(vs *model.VirtualService) *draft {
+func newRefusal(vs *model.VirtualService, hostGroups []part) *draft {
 	made := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named), claims: wishesOf(vs)}
 	made.service = &dataplanev1.VirtualService{Uuid: refusalPrefix + vs.UUID, Name: vs.Name}
 	var unsaid report
@@ -70,11 +70,11 @@ func newRefusal(vs *model.VirtualService) *draft {
 			return made
 		}
 	}
-	made.parts = append(made.parts, partOf(resourceOf(made.service)))
+	made.parts = append(slices.Concat(made.parts, hostGroups), partOf(resourceOf(made.service)))
 	return made
 }
 
-// forgetUnknownPaths removes the rules that engines cannot read, and the hosts that have no other rule.
+// forgetUnknownPaths removes the rules that engines cannot try, and the hosts that have no other rule.
 func forgetUnknownPaths(service *dataplanev1.VirtualService) {
 	service.HostMatches = slices.DeleteFunc(service.GetHostMatches(), func(match *dataplanev1.HostMatch) bool {
 		rules := len(match.GetRules())

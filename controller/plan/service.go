@@ -23,6 +23,8 @@ type draft struct {
 	parts   []part // service last
 	report  report
 
+	hostGroups []part // that a child compares requests with; in parts, too
+
 	limits bool // it has limits of rates, which its engines share out
 
 	refusal *draft // of a child that is not served; nil: not made yet, or not needed
@@ -33,7 +35,7 @@ type draft struct {
 func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
 	if vs.IsChild() {
-		d.claims = wishesOf(vs)
+		d.claims, d.hostGroups = wishesOf(vs), c.addressGroupsOf(vs.HostGroups)
 	}
 	refuseUnserved(d.subject, vs, &d.report)
 	if d.report.blocked {
@@ -58,6 +60,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	}
 	if vs.IsChild() {
 		child(d.subject, vs, d.service, &d.report)
+		d.parts = append(d.parts, d.hostGroups...)
 	} else {
 		d.service.Listeners = listeners(d.subject, vs, &d.report)
 		d.service.Hosting = hosting(vs)

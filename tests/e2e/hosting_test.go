@@ -88,7 +88,7 @@ func (s *stage) gets(what, got string, want ...string) {
 }
 
 func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
-	s := hostingStage(t, false, "shop", "cart", "all")
+	s := hostingStage(t, false, "shop", "cart", "all", "beta")
 	s.createParent(client.Object{"vh_type": "VS_TYPE_VH_ENHANCED", "services": []any{
 		map[string]any{"port": tlsPort, "enable_ssl": true, "enable_http2": true},
 		map[string]any{"port": plainPort, "enable_http2": true}}})
@@ -132,6 +132,18 @@ func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
 		}
 		return nil
 	})
+	s.createChild("beta", enhanced([]any{map[string]any{"host": "shop.test",
+		"rules": []any{map[string]any{"name": "beta",
+			"matches": map[string]any{"hdrs": []any{map[string]any{"hdr": "X-Beta",
+				"match_criteria": "HDR_EXISTS"}}}}}}}))
+	for _, flag := range []string{"--http1.1", "--http2-prior-knowledge"} {
+		s.gets("a field chooses a child", s.ask(false, "shop.test", "/", flag, "-H", "X-Beta: 1"),
+			fmt.Sprintf("beta: GET shop.test:%d/ 200", plainPort))
+		s.gets("no field does not", s.ask(false, "shop.test", "/", flag),
+			fmt.Sprintf("shop: GET shop.test:%d/ 200", plainPort))
+		s.gets("the path goes first", s.ask(false, "shop.test", "/cart", flag, "-H", "X-Beta: 1"),
+			fmt.Sprintf("cart: GET shop.test:%d/cart 200", plainPort))
+	}
 	front, err := s.controller.Session.ByName(s.ctx, "virtualservice", "front")
 	s.must(err)
 	err = s.controller.Session.Delete(s.ctx, "virtualservice", fmt.Sprint(front["uuid"]))

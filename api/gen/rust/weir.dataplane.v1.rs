@@ -69,6 +69,9 @@ pub struct HttpMatch {
     /// its name is that of a cookie
     #[prost(message, optional, tag = "11")]
     pub cookie: ::core::option::Option<FieldMatch>,
+    /// where the client is: the client's address, beside client
+    #[prost(message, optional, tag = "12")]
+    pub place: ::core::option::Option<AddressMatch>,
     /// Only of response rules.
     #[prost(message, optional, tag = "20")]
     pub status: ::core::option::Option<NumberMatch>,
@@ -76,6 +79,18 @@ pub struct HttpMatch {
     pub location: ::core::option::Option<TextMatch>,
     #[prost(message, repeated, tag = "22")]
     pub response_fields: ::prost::alloc::vec::Vec<FieldMatch>,
+}
+/// Of a host, which requests a child wants (HostMatch).
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HostRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// unset: every path
+    #[prost(message, optional, tag = "2")]
+    pub path: ::core::option::Option<TextMatch>,
+    /// what else must match, without a path; unset: nothing
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<HttpMatch>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AddressMatch {
@@ -727,6 +742,9 @@ pub struct ConnectionMatch {
     pub client_port: ::core::option::Option<NumberMatch>,
     #[prost(message, optional, tag = "3")]
     pub listener_port: ::core::option::Option<NumberMatch>,
+    /// where the client is: the client's address, beside client
+    #[prost(message, optional, tag = "4")]
+    pub place: ::core::option::Option<AddressMatch>,
 }
 /// Chooses where connections go, and requests that no rule of HTTP sends elsewhere.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -879,6 +897,9 @@ pub struct Cache {
     /// of some resources, in the order of their numbers
     #[prost(message, repeated, tag = "15")]
     pub purges: ::prost::alloc::vec::Vec<Purge>,
+    /// on each engine, of all that is stored for the virtual service; 0: what the workers have
+    #[prost(uint64, tag = "16")]
+    pub max_stored_bytes: u64,
 }
 /// Makes stored responses hold no more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2071,14 +2092,6 @@ pub struct HostMatch {
     /// one of them must match; none: every path
     #[prost(message, repeated, tag = "2")]
     pub rules: ::prost::alloc::vec::Vec<HostRule>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct HostRule {
-    #[prost(string, tag = "1")]
-    pub name: ::prost::alloc::string::String,
-    /// unset: every path
-    #[prost(message, optional, tag = "2")]
-    pub path: ::core::option::Option<TextMatch>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listener {

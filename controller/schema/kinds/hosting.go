@@ -1,7 +1,10 @@
 package kinds
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +13,7 @@ import (
 )
 
 // Virtual hosting: a parent has the addresses and ports of several virtual services, its children. It gives each
-// connection to a child by the TLS server name, or each request by host and path.
+// connection to a child by the TLS server name, or each request by its host, its path and what else rules compare.
 
 const (
 	vhParent   = "VS_TYPE_VH_PARENT"
@@ -74,8 +77,12 @@ func (vs *VirtualService) Wishes() (wishes []Wish) {
 
 // paths returns a text for each thing that a rule matches: one for each value, unless no value may match.
 func (r *VHMatchRule) paths() []string {
-	if r.Matches == nil || r.Matches.Path == nil {
+	if r.Matches == nil {
 		return []string{""}
+	}
+	beside := r.Matches.besidePath()
+	if r.Matches.Path == nil {
+		return []string{beside}
 	}
 	path := *r.Matches.Path
 	if path.Case != "SENSITIVE" {
@@ -83,13 +90,33 @@ func (r *VHMatchRule) paths() []string {
 	}
 	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)
 	if strings.Contains(path.Criteria, "NOT") {
-		return []string{how + fmt.Sprintf("%q", path.Values)}
+		return []string{how + fmt.Sprintf("%q", path.Values) + beside}
 	}
 	var texts []string
 	for _, value := range path.Values {
-		texts = append(texts, how+fmt.Sprintf("%q", value))
+		texts = append(texts, how+fmt.Sprintf("%q", value)+beside)
 	}
 	return texts
+}
+
+// besidePath returns a text that tells apart what matches compare beside the path; empty: nothing.
+func (m *MatchTarget) besidePath() string {
+	beside := *m
+	beside.Path = nil
+	if len(m.Hdrs) == 0 {
+		beside.Hdrs = nil
+	}
+	if len(m.GeoMatches) == 0 {
+		beside.GeoMatches = nil
+	}
+	if reflect.DeepEqual(beside, MatchTarget{}) {
+		return ""
+	}
+	text, err := json.Marshal(beside)
+	if err != nil {
+		panic("kinds: " + err.Error()) // it has texts and numbers only
+	}
+	return fmt.Sprintf(" and %x", sha256.Sum256(text))
 }
 
 // lowered makes texts the same that are the same where case does not count.
@@ -121,7 +148,7 @@ func (vs *VirtualService) checkHosting() *schema.FieldError {
 	case !vs.IsChild() && vs.VHParentRef != "":
 		return refuse("vh_parent_vs_ref", "only a VS_TYPE_VH_CHILD has a parent: set type, or remove it")
 	case !vs.IsChild() && len(vs.VHMatches) > 0:
-		return refuse("vh_matches", "only a VS_TYPE_VH_CHILD is chosen by host and path: set type, or remove it")
+		return refuse("vh_matches", "only a VS_TYPE_VH_CHILD is chosen by requests: set type, or remove it")
 	case !vs.IsChild():
 		return nil
 	case vs.VHParentRef == "":
@@ -169,6 +196,9 @@ func (vs *VirtualService) checkMatches() *schema.FieldError {
 			if path := rule.Matches.Path; path != nil && len(path.Values) == 0 {
 				return &schema.FieldError{Field: fmt.Sprintf("%s.rules[%d].matches.path.match_str", field, j),
 					Problem: "is empty: give a text to compare the path with"}
+			}
+			if problem := rule.Matches.check(fmt.Sprintf("%s.rules[%d].matches", field, j)); problem != nil {
+				return problem
 			}
 		}
 	}

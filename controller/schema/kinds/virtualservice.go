@@ -126,8 +126,9 @@ func init() {
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
-			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
-			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.uri.string_group_refs"),
+			schema.Closes(noReputation, "vh_matches.rules.matches.ip_reputation_type"),
+			schema.Closes(noBots, "vh_matches.rules.matches.bot_detection_result"),
+			schema.Closes(noFingerprints, "vh_matches.rules.matches.tls_fingerprint_match"),
 			schema.NoEffect(noInsights, "analytics_policy"),
 			schema.NoEffect(exactRates, `requests_rate_limit.explicit_tracking requests_rate_limit.fine_grain
 				connections_rate_limit.explicit_tracking connections_rate_limit.fine_grain`),
@@ -142,12 +143,9 @@ func init() {
 		Unread: append([]schema.Rule{
 			schema.NoEffect("engines change no pages to measure browsers", "analytics_policy.client_insights"),
 			schema.NoEffect(alwaysFine, "analytics_policy.metrics_realtime_update"),
-			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.client_ip.group_refs"),
-			schema.Closes(byHostAndPath, `vh_matches.rules.matches.client_ip vh_matches.rules.matches.source_ip
-				vh_matches.rules.matches.vs_port vh_matches.rules.matches.protocol vh_matches.rules.matches.method
-				vh_matches.rules.matches.version vh_matches.rules.matches.query vh_matches.rules.matches.hdrs
-				vh_matches.rules.matches.host_hdr vh_matches.rules.matches.cookie
-				vh_matches.rules.matches.path.string_group_refs`),
+			schema.Closes("engines choose a child by texts, and not by string groups yet",
+				"vh_matches.rules.matches.path.string_group_refs vh_matches.rules.matches.query.string_group_refs"),
+			unknownPlaces("vh_matches.rules.matches"),
 		}, unreadOfVips...),
 	})
 }

@@ -11,7 +11,7 @@ use weir_cache::Fit;
 use weir_jwt::Verified;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
-use weir_rules::{Asked, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
+use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_script::{Ending, SeenTls};
 use weir_snapshot::{
     CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
@@ -232,6 +232,17 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     }
 }
 
+/// Where the request of a question comes from.
+fn origin<'q>(http: Option<&HttpProfile>, question: &'q Question, head: &RequestHead<'_>) -> Origin<'q> {
+    let tls = question.tls.then(|| TlsFacts {
+        server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
+        ..TlsFacts::default()
+    });
+    let source = question.client.ip();
+    let named = http.and_then(|http| http.client_named_in(&head.fields));
+    Origin { client: named.unwrap_or(source), source, listener: question.listener, tls }
+}
+
 fn tell_request(
     core: &mut Core,
     now: Time,
@@ -242,8 +253,12 @@ fn tell_request(
 ) -> Result<(), Local> {
     if service.shares_listeners() {
         let came = Came { service: &service, is_tls: question.tls, named };
+        let mut hold = |conditions: &Conditions| {
+            let from = origin(service.http(), question, head);
+            conditions.hold(&Asked { head, version: HttpVersion::Http11, from }, &mut core.rules)
+        };
         // A client of HTTP/1.1 has no sibling.
-        let found = came.choose(&core.snapshot, head.host.and_then(HostName::of), head, || false)?;
+        let found = came.choose(&core.snapshot, head.host.and_then(HostName::of), head, &mut hold, || false)?;
         if let Some(Wanting { child, .. }) = found {
             told.child = Some((child.clone(), Chosen::ByRequest));
             service = child;
@@ -268,13 +283,7 @@ fn tell_request(
                     return Err(Error::ClientCertificate { fault, in_handshake: false }.into());
                 }
             }
-            let tls = question.tls.then(|| TlsFacts {
-                server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
-                ..TlsFacts::default()
-            });
-            let named = http.client_named_in(&head.fields);
-            let source = question.client.ip();
-            let from = Origin { client: named.unwrap_or(source), source, listener: question.listener, tls };
+            let from = origin(Some(http), question, head);
             let version = HttpVersion::Http11;
             let mut token = Ok(());
             let mut admits = || {

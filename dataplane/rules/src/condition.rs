@@ -6,7 +6,7 @@ use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
 use crate::{
     addresses::{AddressGroup, AddressRule, Addresses},
-    asked::{HttpVersion, Needs, View, host_name},
+    asked::{Asked, HttpVersion, Needs, Scratch, View, host_name},
     cookies,
     criterion::{Criterion, TextError},
     text::{TextMatch, TextRule},
@@ -196,6 +196,37 @@ impl Condition {
 fn values<'f>(fields: &Fields<'f>, name: &str) -> impl Iterator<Item = &'f [u8]> {
     let name = name.as_bytes();
     fields.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+}
+
+/// Conditions that stand alone, and not in a set of rules.
+#[derive(Debug)]
+pub struct Conditions {
+    all: Box<[Condition]>,
+    needs: Needs,
+}
+
+impl Conditions {
+    pub fn of(all: Vec<Condition>) -> Self {
+        Self { needs: Needs::of(all.iter()), all: all.into() }
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether all of them hold.
+    pub fn hold(&self, asked: &Asked<'_>, scratch: &mut Scratch) -> bool {
+        let (view, _) = scratch.view(asked, &self.needs);
+        self.all.iter().all(|condition| condition.holds(&view))
+    }
+
+    /// The groups of addresses that they compare with.
+    pub fn address_groups(&self) -> impl Iterator<Item = &Arc<AddressGroup>> {
+        self.all.iter().flat_map(|condition| match condition {
+            Condition::Client(addresses) | Condition::Source(addresses) => addresses.groups(),
+            _ => &[],
+        })
+    }
 }
 
 impl Needs {

@@ -23,7 +23,7 @@ mod uri;
 pub use acted::Acted;
 pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
-pub use condition::{AddressMatch, Condition, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
+pub use condition::{AddressMatch, Condition, Conditions, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
 pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
 pub use groups::StringGroup;

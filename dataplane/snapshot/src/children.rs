@@ -2,6 +2,7 @@
 //!
 //! For requests, the most specific host of all children decides, and then its rules: equal paths first, then beginnings,
 //! ends, parts, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
+//! Of rules for the same paths, those go first that want more of a request: then by the names of the children.
 //!
 //! Servers may read a path in another way than rules do: with dot segments and empty segments removed. A request whose
 //! path leads to different children in these two ways is for none.
@@ -9,11 +10,13 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use weir_policy::{RequestPath, TextCriterion, TextMatch};
+use weir_rules::Conditions;
 
 use crate::{
     VirtualService,
     hosts::{HostName, Hosts},
     role::Wish,
+    wanted::Wanted,
 };
 
 /// One child wants the path of a request as it stands, and another one what servers make of it: with neither can it be
@@ -24,6 +27,9 @@ pub struct AmbiguousPath;
 #[derive(Clone, Debug)]
 struct Route {
     path: Option<TextMatch>,
+    wanted: Option<Wanted>,
+    /// Where the child says so: of its routes that match alike, the first goes first.
+    place: usize,
     to: Wanting,
 }
 
@@ -47,11 +53,20 @@ impl Children {
         self.hosts.find(name)?.first().map(|route| &route.to.child)
     }
 
-    /// The child that wants a request; `None`: none does.
-    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Result<Option<&Wanting>, AmbiguousPath> {
+    /// The child that wants a request; `None`: none does. `hold`: whether the request matches what a child wants beside
+    /// host and path.
+    pub fn by_request(
+        &self,
+        host: &HostName,
+        target: &[u8],
+        hold: &mut dyn FnMut(&Conditions) -> bool,
+    ) -> Result<Option<&Wanting>, AmbiguousPath> {
         let Some(routes) = self.hosts.find(host) else { return Ok(None) };
-        let wanting = |path: &RequestPath<'_>| {
-            let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(path));
+        let mut wanting = |path: &RequestPath<'_>| {
+            let wants = |route: &&Route| {
+                route.path.as_ref().is_none_or(|rule| rule.matches(path))
+                    && route.wanted.as_ref().is_none_or(|wanted| hold(&wanted.conditions))
+            };
             routes.iter().find(wants).map(|route| &route.to)
         };
         let path = RequestPath::of(target);
@@ -84,7 +99,21 @@ impl Children {
 fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
     let rule = Some(&wish.rule).filter(|rule| !rule.is_empty()).map(|rule| Arc::from(rule.as_str()));
     for path in each_value(&wish.path) {
-        let route = Route { path, to: Wanting { child: child.clone(), rule: rule.clone() } };
+        let place = routes.len();
+        let route = Route {
+            path,
+            wanted: wish.wanted.clone(),
+            place,
+            to: Wanting { child: child.clone(), rule: rule.clone() },
+        };
+        let rival = |other: &&Route| {
+            other.to.child.uuid != child.uuid && other.wanted == route.wanted && other.path == route.path
+        };
+        if route.wanted.is_some()
+            && let Some(rival) = routes.iter().find(rival)
+        {
+            return Err(rival.to.child.name.clone());
+        }
         match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
             Err(at) => routes.insert(at, route),
             Ok(at) if routes[at].to.child.uuid == child.uuid => {}
@@ -95,8 +124,9 @@ fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) ->
 }
 
 impl Route {
-    /// Different for routes that differ. Of two rules that differ in case alone, the one that matches less goes first.
-    fn rank(&self) -> (u8, Reverse<usize>, bool, Option<&TextMatch>) {
+    /// Different for routes that differ. Of two rules that differ in case alone, the one that matches less goes first; of
+    /// rules for the same paths, the one that wants more.
+    fn rank(&self) -> Rank<'_> {
         let rank = match &self.path {
             None => 5,
             Some(rule) if rule.negated => 4,
@@ -109,9 +139,17 @@ impl Route {
         };
         let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
         let matches_more = self.path.as_ref().is_some_and(|rule| rule.case_sensitive == rule.negated);
-        (rank, Reverse(longest.unwrap_or_default()), matches_more, self.path.as_ref())
+        let beside = self.wanted.as_ref().map(|wanted| {
+            let child = &self.to.child;
+            (Reverse(wanted.conditions.count()), child.name.as_str(), child.uuid.as_str(), self.place)
+        });
+        let path = (rank, Reverse(longest.unwrap_or_default()), matches_more, self.path.as_ref());
+        (path, beside.is_none(), beside)
     }
 }
+
+type Rank<'r> =
+    ((u8, Reverse<usize>, bool, Option<&'r TextMatch>), bool, Option<(Reverse<usize>, &'r str, &'r str, usize)>);
 
 /// A rule that matches one of several values is as many rules, each with its own rank.
 fn each_value(path: &Option<TextMatch>) -> Vec<Option<TextMatch>> {

@@ -48,6 +48,7 @@ mod transport;
 mod udp;
 mod users;
 mod variable;
+mod wanted;
 mod warnings;
 mod worker;
 

@@ -8,6 +8,8 @@ use crate::{
     finding::{Findings, Subject},
     hosts::Pattern,
     path,
+    policies::Groups,
+    wanted::Wanted,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct Wish {
     pub path: Option<TextMatch>,
     /// The name of the rule that says so; empty: none does.
     pub rule: String,
+    /// What else a request must match; `None`: nothing.
+    pub wanted: Option<Wanted>,
     /// The field of the virtual service that says so.
     pub field: String,
 }
@@ -111,12 +115,17 @@ pub(crate) fn of_child(
 }
 
 /// What a child wants. Of a malformed wish the findings tell.
-pub(crate) fn wishes(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Vec<Wish> {
+pub(crate) fn wishes(
+    service: Subject<'_>,
+    source: &v1::VirtualService,
+    groups: &Groups<'_>,
+    findings: &mut Findings,
+) -> Vec<Wish> {
     let mut wishes = Vec::new();
     for (at, name) in source.server_names.iter().enumerate() {
         let field = format!("vh_domain_name[{at}]");
         if let Some(pattern) = pattern(service, &field, name, findings) {
-            wishes.push(Wish { pattern, path: None, rule: String::new(), field });
+            wishes.push(Wish { pattern, path: None, wanted: None, rule: String::new(), field });
         }
     }
     for (at, wanted) in source.host_matches.iter().enumerate() {
@@ -124,18 +133,21 @@ pub(crate) fn wishes(service: Subject<'_>, source: &v1::VirtualService, findings
         let Some(pattern) = pattern(service, &format!("{field}.host"), &wanted.host, findings) else { continue };
         if wanted.rules.is_empty() {
             let (pattern, field) = (pattern.clone(), field.clone());
-            wishes.push(Wish { pattern, path: None, rule: String::new(), field });
+            wishes.push(Wish { pattern, path: None, wanted: None, rule: String::new(), field });
         }
         for (number, rule) in wanted.rules.iter().enumerate() {
             let field = format!("{field}.rules[{number}]");
             let path = match &rule.path {
-                None => None,
-                Some(path) => match path::read(service, &format!("{field}.matches.path"), path, findings) {
-                    None => continue,
-                    path => path,
-                },
+                None => Some(None),
+                Some(rule) => path::read(service, &format!("{field}.matches.path"), rule, findings).map(Some),
             };
-            wishes.push(Wish { pattern: pattern.clone(), path, rule: rule.name.clone(), field });
+            let wanted = match &rule.r#match {
+                None => Some(None),
+                Some(rule) => Wanted::read(service, format!("{field}.matches"), rule, groups, findings).map(Some),
+            };
+            if let (Some(path), Some(wanted)) = (path, wanted) {
+                wishes.push(Wish { pattern: pattern.clone(), path, wanted, rule: rule.name.clone(), field });
+            }
         }
     }
     wishes

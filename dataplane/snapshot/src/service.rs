@@ -37,6 +37,7 @@ use crate::{
     tokens,
     transport::TransportAddress,
     udp::{self, Udp},
+    wanted,
 };
 
 #[derive(Debug)]
@@ -248,11 +249,8 @@ impl ServiceReader<'_> {
         let of_scripts = ScriptReader { sets: self.script_sets, pools: self.pools, pool_groups: self.pool_groups };
         let scripts = of_scripts.read(subject, source, findings);
         let network = self.network_policy(source, findings);
-        let pool_rules = PoolRuleReader {
-            pools: self.pools,
-            pool_groups: self.pool_groups,
-            groups: Groups { strings: self.string_groups, addresses: self.address_groups },
-        };
+        let groups = || Groups { strings: self.string_groups, addresses: self.address_groups };
+        let pool_rules = PoolRuleReader { pools: self.pools, pool_groups: self.pool_groups, groups: groups() };
         let pool_rules = pool_rules.read(subject, source, findings);
         let tls = self.tls(source, auth, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
@@ -265,6 +263,7 @@ impl ServiceReader<'_> {
                 && both_or_neither(kept.object.network_policy(), network.as_ref(), Arc::ptr_eq)
                 && both_or_neither(kept.object.pool_rules.as_ref(), pool_rules.as_ref(), |one, other| one.are(other))
                 && Some(kept.object.role) == role
+                && kept.wishes.iter().flat_map(|wish| &wish.wanted).all(|wanted| wanted.is_current(&groups()))
         };
         if findings.errors.len() == found
             && let Some(kept) = before.filter(unchanged)
@@ -279,9 +278,9 @@ impl ServiceReader<'_> {
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
         let kept = before.map(|kept| content::Before { source: &kept.source, content: kept.object.content.as_deref() });
-        let content = content::read(subject, source, kept, &self.worker.invalidations, findings);
+        let content = content::read(subject, source, kept, self.worker, findings);
         check_http2(subject, source, findings);
-        let wishes = role::wishes(subject, source, findings);
+        let wishes = role::wishes(subject, source, &groups(), findings);
         let workers = self.worker.workers;
         let analytics = source.analytics.as_ref().map(|source| analytics::read(subject, source, workers, findings));
         if findings.errors.len() > found {
@@ -517,9 +516,11 @@ impl KeptService {
         of_http.chain(self.object.pool_rules.iter().flat_map(|rules| rules.destinations()))
     }
 
-    /// The uuids of the groups that its rules for pools compare with.
+    /// The uuids of the groups that its rules for pools compare with, and what it wants of its parent.
     pub fn address_groups(&self) -> impl Iterator<Item = &str> {
-        pool_rules::address_groups(&self.source)
+        let of_hosts = self.source.host_matches.iter().flat_map(|wanted| &wanted.rules);
+        let of_hosts = of_hosts.filter_map(|rule| rule.r#match.as_ref()).flat_map(wanted::address_groups);
+        pool_rules::address_groups(&self.source).chain(of_hosts)
     }
 
     /// The uuid of its error pages.

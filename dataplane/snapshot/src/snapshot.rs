@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_rules::Conditions;
 use weir_tls::ServerConfig;
 
 use crate::{
@@ -124,14 +125,15 @@ impl Snapshot {
     }
 
     /// The child of a virtual service that wants a request; `None`: none does. `target` is what a server would get of its
-    /// target.
+    /// target; `hold` tells whether the request matches what a child wants beside host and path.
     pub fn child_by_request(
         &self,
         parent: &VirtualService,
         host: &HostName,
         target: &[u8],
+        hold: &mut dyn FnMut(&Conditions) -> bool,
     ) -> Result<Option<&Wanting>, AmbiguousPath> {
-        self.children.get(&parent.id).map_or(Ok(None), |children| children.by_request(host, target))
+        self.children.get(&parent.id).map_or(Ok(None), |children| children.by_request(host, target, hold))
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {

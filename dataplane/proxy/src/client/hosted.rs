@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use weir_rules::{Asked, Conditions, Scratch};
 use weir_snapshot::{HostName, Hosting, Role, Snapshot, VirtualService, Wanting};
 use weir_telemetry::HandshakeFault;
 use weir_wire::head::RequestHead;
 
 use crate::{
-    client::{Client, Stage, handshake},
+    client::{Client, Stage, handshake, ruled},
     connection::channel::Channel,
     core::Core,
     error::Error,
@@ -22,19 +23,20 @@ pub(crate) struct Came<'c> {
 }
 
 impl Came<'_> {
-    /// Finds the child that a request is for. `has_sibling`: another connection would lead to where its host is served.
+    /// Finds the child that a request is for. `hold`: whether it matches what a child wants. `has_sibling`: another connection would lead to where its host is served.
     #[cold]
     pub fn choose(
         &self,
         snapshot: &Snapshot,
         host: Option<HostName>,
         head: &RequestHead<'_>,
+        hold: &mut dyn FnMut(&Conditions) -> bool,
         has_sibling: impl Fn() -> bool,
     ) -> Result<Option<Wanting>, Error> {
         match self.service.role {
             Role::Parent(Hosting::ByRequest) => {
                 let Some(host) = host else { return Ok(None) };
-                let found = snapshot.child_by_request(self.service, &host, head.path);
+                let found = snapshot.child_by_request(self.service, &host, head.path, hold);
                 found.map(|found| found.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
             }
             Role::ByServerName { any_host: false } if host.is_none() || host != self.named => {
@@ -55,12 +57,18 @@ impl Client {
         snapshot: &Snapshot,
         head: &RequestHead<'_>,
         http2: bool,
+        scratch: &mut Scratch,
     ) -> Result<Option<Wanting>, Error> {
         let host = head.host.and_then(HostName::of);
         let sibling = || self.sibling(snapshot, &host.filter(|_| http2)?);
         let named = self.connection.channel.server_name();
         let came = Came { service: &self.service, is_tls: self.facts.is_tls(), named };
-        came.choose(snapshot, host, head, || sibling().is_some())
+        let mut hold = |conditions: &Conditions| {
+            let address = self.service.http().and_then(|http| http.client_named_in(&head.fields));
+            let from = self.origin(None, address.unwrap_or(self.peer.ip()));
+            conditions.hold(&Asked { head, version: ruled::version(head, http2), from }, scratch)
+        };
+        came.choose(snapshot, host, head, &mut hold, || sibling().is_some())
     }
 
     /// The child that serves another host of this client's listener. A client of HTTP/2 may use one connection for several

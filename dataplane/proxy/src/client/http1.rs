@@ -49,7 +49,7 @@ impl Client {
                     self.requests += 1;
                     let (mut child, method) = (None, request.head.method as usize);
                     if self.service.shares_listeners() {
-                        match self.choose(&core.snapshot, &request.head, false) {
+                        match self.choose(&core.snapshot, &request.head, false, &mut core.rules) {
                             Ok(chosen) => child = chosen,
                             Err(error) => {
                                 if let Some(analytics) = &self.service.analytics {

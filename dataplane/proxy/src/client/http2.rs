@@ -118,7 +118,7 @@ impl Client {
         let head = &request.head;
         let (mut child, mut rule, method) = (None, None, head.method as usize);
         if self.service.shares_listeners() {
-            match self.choose(&core.snapshot, head, true) {
+            match self.choose(&core.snapshot, head, true, &mut core.rules) {
                 Ok(found) => (child, rule) = found.map_or((None, None), |found| (Some(found.child), found.rule)),
                 Err(error) => {
                     if let Some(analytics) = &self.service.analytics {

@@ -10,7 +10,7 @@ use weir_proxy::{
 
 use crate::{
     OK,
-    hosted::{by_request, get, terminating},
+    hosted::{by_more_than_paths, by_request, get, terminating},
     status,
     tape::{Stage, l4_plan, plan},
 };
@@ -166,6 +166,21 @@ fn child_by_host_and_path_is_the_one_that_gets_the_request() {
     }
     let ambiguous = stage.explain(&question(&get("shop.test", "/x/../cart"))).local;
     assert_eq!(ambiguous.and_then(|local| local.status), Some(400));
+}
+
+#[test]
+fn child_that_wants_more_than_host_and_path_is_told() {
+    let mut stage = Stage::new(&by_more_than_paths(plan(1)));
+    let chosen = |stage: &mut Stage, client: &str, head: &str| {
+        let mut asked = question(head);
+        asked.client = client.parse().expect("an address");
+        stage.explain(&asked).child.map(|(service, _)| service.uuid.clone())
+    };
+    let head = get("shop.test", "/");
+    assert_eq!(chosen(&mut stage, "192.0.2.7:1", &head).as_deref(), Some("child-3"));
+    assert_eq!(chosen(&mut stage, "198.51.100.7:1", &head), None);
+    let post = head.replace("GET", "POST").replace("\r\n\r\n", "\r\nX-Beta: 1\r\n\r\n");
+    assert_eq!(chosen(&mut stage, "198.51.100.7:1", &post).as_deref(), Some("child-1"));
 }
 
 #[test]

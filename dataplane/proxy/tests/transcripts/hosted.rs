@@ -44,6 +44,7 @@ fn under(host: &str, paths: &[&str]) -> api::HostMatch {
             values: vec![(*path).into()],
             ..Default::default()
         }),
+        r#match: None,
     };
     api::HostMatch { host: host.into(), rules: paths.iter().map(rule).collect() }
 }
@@ -94,6 +95,107 @@ fn each_request_of_a_connection_goes_to_the_child_that_wants_it() {
     let all = [0, 1, 2, 3].map(|service| counters(&stage, service));
     assert_eq!(all.clone().map(|counters| counters.responses[1]), [2, 1, 2, 1]);
     assert_eq!(all.map(|counters| counters.connections), [1, 0, 0, 0], "connections are those of the parent");
+}
+
+/// Three children for shop.test: 1 wants POST and a field, 2 wants POST below /cart, 3 the clients of 192.0.2.0/24; the
+/// parent gets the rest.
+pub fn by_more_than_paths(mut plan: api::Plan) -> api::Plan {
+    plan.virtual_services[0].hosting = api::Hosting::ByRequest.into();
+    let post = || Some(api::NameMatch { negated: false, names: vec!["POST".into()] });
+    let wants = |child: &mut api::VirtualService, paths: &[&str], matched: api::HttpMatch| {
+        let mut wanted = under("shop.test", paths);
+        wanted.rules.resize_with(1, api::HostRule::default);
+        wanted.rules[0].r#match = Some(matched);
+        child.host_matches = vec![wanted];
+    };
+    child(&mut plan, 1, |child| {
+        let field = api::FieldMatch {
+            name: "X-Beta".into(),
+            value: Some(api::TextMatch { criterion: api::TextCriterion::Exists.into(), ..Default::default() }),
+        };
+        wants(child, &[], api::HttpMatch { method: post(), fields: vec![field], ..Default::default() });
+    });
+    child(&mut plan, 2, |child| {
+        wants(child, &["/cart"], api::HttpMatch { method: post(), ..Default::default() });
+    });
+    child(&mut plan, 3, |child| {
+        let client = api::AddressMatch { address_group_uuids: vec!["office".into()], ..Default::default() };
+        wants(child, &[], api::HttpMatch { client: Some(client), ..Default::default() });
+    });
+    plan.address_groups = vec![office("192.0.2.0/24")];
+    plan
+}
+
+fn office(subnet: &str) -> api::AddressGroup {
+    api::AddressGroup {
+        uuid: "office".into(),
+        name: "office".into(),
+        subnets: vec![subnet.into()],
+        ..Default::default()
+    }
+}
+
+/// Where a request goes, by the number of the child; 0: the parent.
+fn child_of(stage: &mut Stage, peer: &str, request: &str) -> String {
+    let client = stage.client_from("10.0.0.1:80", peer);
+    stage.says(client, request);
+    let server = stage.connected();
+    stage.says(server, OK.replace("keep-alive", "close"));
+    stage.batch(vec![Event::Eof { conn: server }]);
+    stage.dialled_address().split('.').nth(2).unwrap_or_default().to_owned()
+}
+
+fn posted(path: &str, fields: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: shop.test\r\nContent-Length: 0\r\n{fields}\r\n")
+}
+
+#[test]
+fn child_may_want_more_of_a_request_than_its_host_and_path() {
+    let mut stage = Stage::new(&by_more_than_paths(plan(1)));
+    for (peer, request, child) in [
+        ("198.51.100.1:1", posted("/", "X-Beta: 1\r\n"), "1"),
+        ("198.51.100.1:2", posted("/", ""), "0"),
+        ("198.51.100.1:3", posted("/cart/1", "X-Beta: 1\r\n"), "2"), // paths go first
+        ("198.51.100.1:4", get("shop.test", "/cart/1"), "0"),
+        ("192.0.2.1:1", get("shop.test", "/cart/1"), "3"),
+        ("192.0.2.1:2", posted("/", "X-Beta: 1\r\n"), "1"), // it wants more than the third
+    ] {
+        assert_eq!(child_of(&mut stage, peer, &request), child, "{peer} {request}");
+    }
+}
+
+#[test]
+fn path_of_another_child_is_ambiguous_only_for_what_that_child_wants() {
+    let mut stage = Stage::new(&by_more_than_paths(plan(1)));
+    let client = stage.client_from("10.0.0.1:80", "198.51.100.1:1");
+    stage.says(client, posted("/x/../cart", ""));
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("400", 0));
+    assert_eq!(child_of(&mut stage, "198.51.100.1:2", &get("shop.test", "/x/../cart")), "0");
+}
+
+#[test]
+fn change_of_a_group_moves_the_requests_of_a_child() {
+    let mut plan = by_more_than_paths(plan(1));
+    let mut stage = Stage::new(&plan);
+    let ask = get("shop.test", "/");
+    assert_eq!(child_of(&mut stage, "192.0.2.1:1", &ask), "3");
+    plan.revision += 1;
+    plan.address_groups = vec![office("198.51.100.0/24")];
+    stage.replace(&plan);
+    assert_eq!(child_of(&mut stage, "192.0.2.1:2", &ask), "0");
+    assert_eq!(child_of(&mut stage, "198.51.100.1:1", &ask), "3");
+}
+
+#[test]
+fn streams_are_given_to_children_by_more_than_their_paths() {
+    let mut plan = by_more_than_paths(http2(plan(1)));
+    let version = api::NameMatch { negated: false, names: vec!["HTTP/2".into()] };
+    let matched = api::HttpMatch { version: Some(version), ..Default::default() };
+    plan.virtual_services[1].host_matches[0].rules[0].r#match = Some(matched);
+    let mut stage = Stage::new(&plan);
+    let mut browser = Browser::new(&mut stage);
+    browser.asks_host(&mut stage, "shop.test", "/");
+    assert_eq!(stage.dialled_address(), "10.1.1.1:8000");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     finding::{Findings, Subject},
     kept::reference,
+    wanted,
 };
 
 /// The uuid of what a rule chooses.
@@ -40,10 +41,7 @@ impl KeptPolicySet {
     }
 
     pub fn address_groups(&self) -> impl Iterator<Item = &str> {
-        matches_of(&self.source).flat_map(|matched| {
-            let addresses = matched.client.iter().chain(&matched.source);
-            addresses.flat_map(|addresses| addresses.address_group_uuids.iter().map(String::as_str))
-        })
+        matches_of(&self.source).flat_map(wanted::address_groups)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
 /// Reads the rules of one list.
-pub(super) struct RuleReader<'s> {
+pub(crate) struct RuleReader<'s> {
     pub subject: Subject<'s>,
     /// The operator's name of the list.
     pub list: &'static str,
@@ -53,6 +53,13 @@ impl RuleReader<'_> {
             action: (),
         };
         is_sound.then_some(Rule { name, conditions, log, all_headers, action: () })
+    }
+
+    /// What a request is compared with, outside of a policy; `at` is where that is.
+    pub fn conditions(&self, at: String, from: &v1::HttpMatch, findings: &mut Findings) -> Option<Vec<Condition>> {
+        let mut reader = MatchReader { rules: self, at, findings, conditions: Vec::new(), is_sound: true };
+        reader.request(from);
+        reader.is_sound.then_some(reader.conditions)
     }
 
     pub fn edits(&self, at: &str, from: &[v1::HeaderEdit], findings: &mut Findings) -> Option<Vec<Edit>> {
@@ -237,6 +244,7 @@ impl MatchReader<'_, '_> {
         self.text(from.query.as_ref(), "query", |text| TextRule::compile(text).map(Condition::Query));
         self.addresses(from.client.as_ref(), "client_ip", Condition::Client);
         self.addresses(from.source.as_ref(), "source_ip", Condition::Source);
+        self.addresses(from.place.as_ref(), "geo_matches", Condition::Client);
         self.fields(&from.fields, "hdrs", Condition::Field);
         self.field(from.cookie.as_ref(), "cookie", Condition::Cookie);
     }

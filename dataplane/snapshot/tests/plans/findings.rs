@@ -128,8 +128,8 @@ pub const CASES: &[Case] = &[
     ("rules of a child that match nothing", |p| {
         child(p, |child| {
             let rule = |criterion| HostRule {
-                name: String::new(),
                 path: Some(TextMatch { criterion, ..TextMatch::default() }),
+                ..HostRule::default()
             };
             let host = "a.test".to_owned();
             child.host_matches = vec![HostMatch { host, rules: vec![rule(1), rule(9)] }];
@@ -140,12 +140,35 @@ pub const CASES: &[Case] = &[
         for (uuid, value) in [("child-1", "/Cart"), ("child-2", "/cart")] {
             child(p, |child| {
                 let path = TextMatch { criterion: 1, values: vec![value.to_owned()], ..TextMatch::default() };
-                let rules = vec![HostRule { name: String::new(), path: Some(path) }];
+                let rules = vec![HostRule { path: Some(path), ..HostRule::default() }];
                 child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
                 (child.uuid, child.name) = (uuid.to_owned(), uuid.to_owned());
                 child.server_names.clear();
             });
         }
+        p.virtual_services[0].hosting = 2;
+    }),
+    ("two children that want the same of requests", |p| {
+        for uuid in ["child-1", "child-2"] {
+            child(p, |child| {
+                let method = NameMatch { names: vec!["GET".to_owned()], negated: false };
+                let matched = HttpMatch { method: Some(method), ..HttpMatch::default() };
+                let rules = vec![HostRule { r#match: Some(matched), ..HostRule::default() }];
+                child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
+                (child.uuid, child.name) = (uuid.to_owned(), uuid.to_owned());
+                child.server_names.clear();
+            });
+        }
+        p.virtual_services[0].hosting = 2;
+    }),
+    ("what a child wants with a group that is not there", |p| {
+        child(p, |child| {
+            let client = AddressMatch { address_group_uuids: vec!["group-9".to_owned()], ..AddressMatch::default() };
+            let matched = HttpMatch { client: Some(client), ..HttpMatch::default() };
+            let rules = vec![HostRule { r#match: Some(matched), ..HostRule::default() }];
+            child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
+            child.server_names.clear();
+        });
         p.virtual_services[0].hosting = 2;
     }),
     ("paths of a child that gets connections", |p| {

@@ -25,7 +25,7 @@ fn by_request(rules: &[Option<TextMatch>]) -> Snapshot {
     let mut plan = plan();
     plan.virtual_services[0].hosting = Hosting::ByRequest.into();
     for (n, path) in rules.iter().enumerate() {
-        let rules = path.iter().map(|path| HostRule { name: String::new(), path: Some(path.clone()) }).collect();
+        let rules = path.iter().map(|path| HostRule { path: Some(path.clone()), ..HostRule::default() }).collect();
         let parent = &plan.virtual_services[0];
         let child = VirtualService {
             uuid: n.to_string(),
@@ -48,7 +48,7 @@ fn build(plan: &Plan) -> Snapshot {
 /// The child that gets a path; "parent": none.
 fn child(snapshot: &Snapshot, path: &str) -> Result<String, AmbiguousPath> {
     let (parent, host) = (snapshot.service(SHOP).unwrap(), HostName::of(HOST.as_bytes()).unwrap());
-    let found = snapshot.child_by_request(parent, &host, path.as_bytes())?;
+    let found = snapshot.child_by_request(parent, &host, path.as_bytes(), &mut |_| true)?;
     Ok(found.map_or("parent", |found| &found.child.uuid).to_owned())
 }
 

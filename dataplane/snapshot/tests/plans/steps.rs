@@ -111,7 +111,7 @@ fn host_match(host: &str, n: usize) -> HostMatch {
         values: vec![format!("/{n}")],
         ..TextMatch::default()
     };
-    let rules = if n == 0 { Vec::new() } else { vec![HostRule { name: String::new(), path: Some(path) }] };
+    let rules = if n == 0 { Vec::new() } else { vec![HostRule { path: Some(path), ..HostRule::default() }] };
     HostMatch { host: host.to_owned(), rules }
 }
 

@@ -467,6 +467,7 @@ type HttpMatch struct {
 	Host         *TextMatch             `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`       // without its port, unless a value has one
 	Fields       []*FieldMatch          `protobuf:"bytes,10,rep,name=fields,proto3" json:"fields,omitempty"`  // of the request; all must match
 	Cookie       *FieldMatch            `protobuf:"bytes,11,opt,name=cookie,proto3" json:"cookie,omitempty"`  // its name is that of a cookie
+	Place        *AddressMatch          `protobuf:"bytes,12,opt,name=place,proto3" json:"place,omitempty"`    // where the client is: the client's address, beside client
 	// Only of response rules.
 	Status         *NumberMatch  `protobuf:"bytes,20,opt,name=status,proto3" json:"status,omitempty"`
 	Location       *TextMatch    `protobuf:"bytes,21,opt,name=location,proto3" json:"location,omitempty"`
@@ -582,6 +583,13 @@ func (x *HttpMatch) GetCookie() *FieldMatch {
 	return nil
 }
 
+func (x *HttpMatch) GetPlace() *AddressMatch {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
 func (x *HttpMatch) GetStatus() *NumberMatch {
 	if x != nil {
 		return x.Status
@@ -603,6 +611,67 @@ func (x *HttpMatch) GetResponseFields() []*FieldMatch {
 	return nil
 }
 
+// Of a host, which requests a child wants (HostMatch).
+type HostRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Path          *TextMatch             `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`   // unset: every path
+	Match         *HttpMatch             `protobuf:"bytes,3,opt,name=match,proto3" json:"match,omitempty"` // what else must match, without a path; unset: nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostRule) Reset() {
+	*x = HostRule{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostRule) ProtoMessage() {}
+
+func (x *HostRule) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
+func (*HostRule) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HostRule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HostRule) GetPath() *TextMatch {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *HostRule) GetMatch() *HttpMatch {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
 type AddressMatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Negated           bool                   `protobuf:"varint,1,opt,name=negated,proto3" json:"negated,omitempty"`
@@ -615,7 +684,7 @@ type AddressMatch struct {
 
 func (x *AddressMatch) Reset() {
 	*x = AddressMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[3]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +696,7 @@ func (x *AddressMatch) String() string {
 func (*AddressMatch) ProtoMessage() {}
 
 func (x *AddressMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[3]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +709,7 @@ func (x *AddressMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddressMatch.ProtoReflect.Descriptor instead.
 func (*AddressMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AddressMatch) GetNegated() bool {
@@ -681,7 +750,7 @@ type AddressRange struct {
 
 func (x *AddressRange) Reset() {
 	*x = AddressRange{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[4]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +762,7 @@ func (x *AddressRange) String() string {
 func (*AddressRange) ProtoMessage() {}
 
 func (x *AddressRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[4]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +775,7 @@ func (x *AddressRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddressRange.ProtoReflect.Descriptor instead.
 func (*AddressRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AddressRange) GetFirst() string {
@@ -733,7 +802,7 @@ type NumberMatch struct {
 
 func (x *NumberMatch) Reset() {
 	*x = NumberMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[5]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +814,7 @@ func (x *NumberMatch) String() string {
 func (*NumberMatch) ProtoMessage() {}
 
 func (x *NumberMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[5]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +827,7 @@ func (x *NumberMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumberMatch.ProtoReflect.Descriptor instead.
 func (*NumberMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NumberMatch) GetNegated() bool {
@@ -785,7 +854,7 @@ type NumberRange struct {
 
 func (x *NumberRange) Reset() {
 	*x = NumberRange{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[6]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +866,7 @@ func (x *NumberRange) String() string {
 func (*NumberRange) ProtoMessage() {}
 
 func (x *NumberRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[6]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +879,7 @@ func (x *NumberRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumberRange.ProtoReflect.Descriptor instead.
 func (*NumberRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NumberRange) GetFirst() uint32 {
@@ -836,7 +905,7 @@ type SchemeMatch struct {
 
 func (x *SchemeMatch) Reset() {
 	*x = SchemeMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[7]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +917,7 @@ func (x *SchemeMatch) String() string {
 func (*SchemeMatch) ProtoMessage() {}
 
 func (x *SchemeMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[7]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +930,7 @@ func (x *SchemeMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemeMatch.ProtoReflect.Descriptor instead.
 func (*SchemeMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SchemeMatch) GetTls() bool {
@@ -881,7 +950,7 @@ type NameMatch struct {
 
 func (x *NameMatch) Reset() {
 	*x = NameMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[8]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +962,7 @@ func (x *NameMatch) String() string {
 func (*NameMatch) ProtoMessage() {}
 
 func (x *NameMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[8]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +975,7 @@ func (x *NameMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameMatch.ProtoReflect.Descriptor instead.
 func (*NameMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NameMatch) GetNegated() bool {
@@ -933,7 +1002,7 @@ type FieldMatch struct {
 
 func (x *FieldMatch) Reset() {
 	*x = FieldMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[9]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1014,7 @@ func (x *FieldMatch) String() string {
 func (*FieldMatch) ProtoMessage() {}
 
 func (x *FieldMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[9]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1027,7 @@ func (x *FieldMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldMatch.ProtoReflect.Descriptor instead.
 func (*FieldMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FieldMatch) GetName() string {
@@ -992,7 +1061,7 @@ type HttpSecurityRule struct {
 
 func (x *HttpSecurityRule) Reset() {
 	*x = HttpSecurityRule{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[10]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1073,7 @@ func (x *HttpSecurityRule) String() string {
 func (*HttpSecurityRule) ProtoMessage() {}
 
 func (x *HttpSecurityRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[10]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1086,7 @@ func (x *HttpSecurityRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpSecurityRule.ProtoReflect.Descriptor instead.
 func (*HttpSecurityRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HttpSecurityRule) GetRule() *HttpRule {
@@ -1122,7 +1191,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[11]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1203,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[11]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1216,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Close) GetReset_() bool {
@@ -1165,7 +1234,7 @@ type Allow struct {
 
 func (x *Allow) Reset() {
 	*x = Allow{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[12]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1246,7 @@ func (x *Allow) String() string {
 func (*Allow) ProtoMessage() {}
 
 func (x *Allow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[12]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1259,7 @@ func (x *Allow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allow.ProtoReflect.Descriptor instead.
 func (*Allow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{13}
 }
 
 type RedirectToHttps struct {
@@ -1202,7 +1271,7 @@ type RedirectToHttps struct {
 
 func (x *RedirectToHttps) Reset() {
 	*x = RedirectToHttps{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[13]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1283,7 @@ func (x *RedirectToHttps) String() string {
 func (*RedirectToHttps) ProtoMessage() {}
 
 func (x *RedirectToHttps) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[13]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1296,7 @@ func (x *RedirectToHttps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectToHttps.ProtoReflect.Descriptor instead.
 func (*RedirectToHttps) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RedirectToHttps) GetPort() uint32 {
@@ -1249,7 +1318,7 @@ type LocalResponse struct {
 
 func (x *LocalResponse) Reset() {
 	*x = LocalResponse{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[14]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1330,7 @@ func (x *LocalResponse) String() string {
 func (*LocalResponse) ProtoMessage() {}
 
 func (x *LocalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[14]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1343,7 @@ func (x *LocalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalResponse.ProtoReflect.Descriptor instead.
 func (*LocalResponse) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LocalResponse) GetStatus() uint32 {
@@ -1323,7 +1392,7 @@ type RateLimit struct {
 
 func (x *RateLimit) Reset() {
 	*x = RateLimit{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[15]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1404,7 @@ func (x *RateLimit) String() string {
 func (*RateLimit) ProtoMessage() {}
 
 func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[15]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1417,7 @@ func (x *RateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
 func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RateLimit) GetCount() uint32 {
@@ -1487,7 +1556,7 @@ type HttpRequestRule struct {
 
 func (x *HttpRequestRule) Reset() {
 	*x = HttpRequestRule{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[16]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1568,7 @@ func (x *HttpRequestRule) String() string {
 func (*HttpRequestRule) ProtoMessage() {}
 
 func (x *HttpRequestRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[16]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1581,7 @@ func (x *HttpRequestRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequestRule.ProtoReflect.Descriptor instead.
 func (*HttpRequestRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HttpRequestRule) GetRule() *HttpRule {
@@ -1603,7 +1672,7 @@ type HttpResponseRule struct {
 
 func (x *HttpResponseRule) Reset() {
 	*x = HttpResponseRule{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1684,7 @@ func (x *HttpResponseRule) String() string {
 func (*HttpResponseRule) ProtoMessage() {}
 
 func (x *HttpResponseRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1697,7 @@ func (x *HttpResponseRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpResponseRule.ProtoReflect.Descriptor instead.
 func (*HttpResponseRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HttpResponseRule) GetRule() *HttpRule {
@@ -1663,7 +1732,7 @@ type PoolChoice struct {
 
 func (x *PoolChoice) Reset() {
 	*x = PoolChoice{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1744,7 @@ func (x *PoolChoice) String() string {
 func (*PoolChoice) ProtoMessage() {}
 
 func (x *PoolChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1757,7 @@ func (x *PoolChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolChoice.ProtoReflect.Descriptor instead.
 func (*PoolChoice) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PoolChoice) GetPoolUuid() string {
@@ -1724,7 +1793,7 @@ type HeaderEdit struct {
 
 func (x *HeaderEdit) Reset() {
 	*x = HeaderEdit{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1805,7 @@ func (x *HeaderEdit) String() string {
 func (*HeaderEdit) ProtoMessage() {}
 
 func (x *HeaderEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1818,7 @@ func (x *HeaderEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeaderEdit.ProtoReflect.Descriptor instead.
 func (*HeaderEdit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HeaderEdit) GetKind() EditKind {
@@ -1791,7 +1860,7 @@ type HeaderValue struct {
 
 func (x *HeaderValue) Reset() {
 	*x = HeaderValue{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1872,7 @@ func (x *HeaderValue) String() string {
 func (*HeaderValue) ProtoMessage() {}
 
 func (x *HeaderValue) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1885,7 @@ func (x *HeaderValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeaderValue.ProtoReflect.Descriptor instead.
 func (*HeaderValue) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeaderValue) GetText() string {
@@ -1856,7 +1925,7 @@ type HttpRedirect struct {
 
 func (x *HttpRedirect) Reset() {
 	*x = HttpRedirect{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1937,7 @@ func (x *HttpRedirect) String() string {
 func (*HttpRedirect) ProtoMessage() {}
 
 func (x *HttpRedirect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1950,7 @@ func (x *HttpRedirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRedirect.ProtoReflect.Descriptor instead.
 func (*HttpRedirect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HttpRedirect) GetStatus() uint32 {
@@ -1945,7 +2014,7 @@ type HttpRewrite struct {
 
 func (x *HttpRewrite) Reset() {
 	*x = HttpRewrite{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2026,7 @@ func (x *HttpRewrite) String() string {
 func (*HttpRewrite) ProtoMessage() {}
 
 func (x *HttpRewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2039,7 @@ func (x *HttpRewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRewrite.ProtoReflect.Descriptor instead.
 func (*HttpRewrite) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HttpRewrite) GetHost() []*UriToken {
@@ -2013,7 +2082,7 @@ type UriToken struct {
 
 func (x *UriToken) Reset() {
 	*x = UriToken{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2094,7 @@ func (x *UriToken) String() string {
 func (*UriToken) ProtoMessage() {}
 
 func (x *UriToken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2107,7 @@ func (x *UriToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UriToken.ProtoReflect.Descriptor instead.
 func (*UriToken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UriToken) GetKind() UriTokenKind {
@@ -2082,7 +2151,7 @@ type StringGroup struct {
 
 func (x *StringGroup) Reset() {
 	*x = StringGroup{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2163,7 @@ func (x *StringGroup) String() string {
 func (*StringGroup) ProtoMessage() {}
 
 func (x *StringGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2176,7 @@ func (x *StringGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringGroup.ProtoReflect.Descriptor instead.
 func (*StringGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StringGroup) GetUuid() string {
@@ -2148,7 +2217,7 @@ type StringPair struct {
 
 func (x *StringPair) Reset() {
 	*x = StringPair{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2229,7 @@ func (x *StringPair) String() string {
 func (*StringPair) ProtoMessage() {}
 
 func (x *StringPair) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2242,7 @@ func (x *StringPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringPair.ProtoReflect.Descriptor instead.
 func (*StringPair) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StringPair) GetKey() string {
@@ -2202,7 +2271,7 @@ type AddressGroup struct {
 
 func (x *AddressGroup) Reset() {
 	*x = AddressGroup{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2283,7 @@ func (x *AddressGroup) String() string {
 func (*AddressGroup) ProtoMessage() {}
 
 func (x *AddressGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2296,7 @@ func (x *AddressGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddressGroup.ProtoReflect.Descriptor instead.
 func (*AddressGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AddressGroup) GetUuid() string {
@@ -2273,7 +2342,7 @@ type TextMatch struct {
 
 func (x *TextMatch) Reset() {
 	*x = TextMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2354,7 @@ func (x *TextMatch) String() string {
 func (*TextMatch) ProtoMessage() {}
 
 func (x *TextMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2367,7 @@ func (x *TextMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextMatch.ProtoReflect.Descriptor instead.
 func (*TextMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TextMatch) GetCriterion() TextCriterion {
@@ -2355,7 +2424,7 @@ type KeyDemands struct {
 
 func (x *KeyDemands) Reset() {
 	*x = KeyDemands{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2436,7 @@ func (x *KeyDemands) String() string {
 func (*KeyDemands) ProtoMessage() {}
 
 func (x *KeyDemands) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2449,7 @@ func (x *KeyDemands) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyDemands.ProtoReflect.Descriptor instead.
 func (*KeyDemands) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KeyDemands) GetHeard() uint64 {
@@ -2410,7 +2479,7 @@ type LimitDemand struct {
 
 func (x *LimitDemand) Reset() {
 	*x = LimitDemand{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2491,7 @@ func (x *LimitDemand) String() string {
 func (*LimitDemand) ProtoMessage() {}
 
 func (x *LimitDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2504,7 @@ func (x *LimitDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitDemand.ProtoReflect.Descriptor instead.
 func (*LimitDemand) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LimitDemand) GetVirtualServiceUuid() string {
@@ -2484,7 +2553,7 @@ type KeyDemand struct {
 
 func (x *KeyDemand) Reset() {
 	*x = KeyDemand{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2565,7 @@ func (x *KeyDemand) String() string {
 func (*KeyDemand) ProtoMessage() {}
 
 func (x *KeyDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2578,7 @@ func (x *KeyDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyDemand.ProtoReflect.Descriptor instead.
 func (*KeyDemand) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *KeyDemand) GetTag() uint64 {
@@ -2544,7 +2613,7 @@ type KeyShares struct {
 
 func (x *KeyShares) Reset() {
 	*x = KeyShares{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2625,7 @@ func (x *KeyShares) String() string {
 func (*KeyShares) ProtoMessage() {}
 
 func (x *KeyShares) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2638,7 @@ func (x *KeyShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyShares.ProtoReflect.Descriptor instead.
 func (*KeyShares) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *KeyShares) GetNumber() uint64 {
@@ -2597,7 +2666,7 @@ type LimitShares struct {
 
 func (x *LimitShares) Reset() {
 	*x = LimitShares{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +2678,7 @@ func (x *LimitShares) String() string {
 func (*LimitShares) ProtoMessage() {}
 
 func (x *LimitShares) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +2691,7 @@ func (x *LimitShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitShares.ProtoReflect.Descriptor instead.
 func (*LimitShares) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LimitShares) GetVirtualServiceUuid() string {
@@ -2657,7 +2726,7 @@ type KeyShare struct {
 
 func (x *KeyShare) Reset() {
 	*x = KeyShare{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2738,7 @@ func (x *KeyShare) String() string {
 func (*KeyShare) ProtoMessage() {}
 
 func (x *KeyShare) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2751,7 @@ func (x *KeyShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyShare.ProtoReflect.Descriptor instead.
 func (*KeyShare) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KeyShare) GetTag() uint64 {
@@ -2723,7 +2792,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x05match\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.HttpMatchR\x05match\x12\x10\n" +
 	"\x03log\x18\x04 \x01(\bR\x03log\x12\x1f\n" +
 	"\vall_headers\x18\x05 \x01(\bR\n" +
-	"allHeaders\"\xa8\x06\n" +
+	"allHeaders\"\xdf\x06\n" +
 	"\tHttpMatch\x127\n" +
 	"\x06client\x18\x01 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06client\x127\n" +
 	"\x06source\x18\x02 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06source\x12C\n" +
@@ -2736,10 +2805,15 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x04host\x18\t \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04host\x125\n" +
 	"\x06fields\x18\n" +
 	" \x03(\v2\x1d.weir.dataplane.v1.FieldMatchR\x06fields\x125\n" +
-	"\x06cookie\x18\v \x01(\v2\x1d.weir.dataplane.v1.FieldMatchR\x06cookie\x126\n" +
+	"\x06cookie\x18\v \x01(\v2\x1d.weir.dataplane.v1.FieldMatchR\x06cookie\x125\n" +
+	"\x05place\x18\f \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x05place\x126\n" +
 	"\x06status\x18\x14 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\x06status\x128\n" +
 	"\blocation\x18\x15 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\blocation\x12F\n" +
-	"\x0fresponse_fields\x18\x16 \x03(\v2\x1d.weir.dataplane.v1.FieldMatchR\x0eresponseFields\"\xab\x01\n" +
+	"\x0fresponse_fields\x18\x16 \x03(\v2\x1d.weir.dataplane.v1.FieldMatchR\x0eresponseFields\"\x84\x01\n" +
+	"\bHostRule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04path\x122\n" +
+	"\x05match\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.HttpMatchR\x05match\"\xab\x01\n" +
 	"\fAddressMatch\x12\x18\n" +
 	"\anegated\x18\x01 \x01(\bR\anegated\x12\x18\n" +
 	"\asubnets\x18\x02 \x03(\tR\asubnets\x127\n" +
@@ -2947,7 +3021,7 @@ func file_dataplane_v1_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_dataplane_v1_rules_proto_goTypes = []any{
 	(EditKind)(0),            // 0: weir.dataplane.v1.EditKind
 	(HeaderVariable)(0),      // 1: weir.dataplane.v1.HeaderVariable
@@ -2956,98 +3030,102 @@ var file_dataplane_v1_rules_proto_goTypes = []any{
 	(*HttpPolicySet)(nil),    // 4: weir.dataplane.v1.HttpPolicySet
 	(*HttpRule)(nil),         // 5: weir.dataplane.v1.HttpRule
 	(*HttpMatch)(nil),        // 6: weir.dataplane.v1.HttpMatch
-	(*AddressMatch)(nil),     // 7: weir.dataplane.v1.AddressMatch
-	(*AddressRange)(nil),     // 8: weir.dataplane.v1.AddressRange
-	(*NumberMatch)(nil),      // 9: weir.dataplane.v1.NumberMatch
-	(*NumberRange)(nil),      // 10: weir.dataplane.v1.NumberRange
-	(*SchemeMatch)(nil),      // 11: weir.dataplane.v1.SchemeMatch
-	(*NameMatch)(nil),        // 12: weir.dataplane.v1.NameMatch
-	(*FieldMatch)(nil),       // 13: weir.dataplane.v1.FieldMatch
-	(*HttpSecurityRule)(nil), // 14: weir.dataplane.v1.HttpSecurityRule
-	(*Close)(nil),            // 15: weir.dataplane.v1.Close
-	(*Allow)(nil),            // 16: weir.dataplane.v1.Allow
-	(*RedirectToHttps)(nil),  // 17: weir.dataplane.v1.RedirectToHttps
-	(*LocalResponse)(nil),    // 18: weir.dataplane.v1.LocalResponse
-	(*RateLimit)(nil),        // 19: weir.dataplane.v1.RateLimit
-	(*HttpRequestRule)(nil),  // 20: weir.dataplane.v1.HttpRequestRule
-	(*HttpResponseRule)(nil), // 21: weir.dataplane.v1.HttpResponseRule
-	(*PoolChoice)(nil),       // 22: weir.dataplane.v1.PoolChoice
-	(*HeaderEdit)(nil),       // 23: weir.dataplane.v1.HeaderEdit
-	(*HeaderValue)(nil),      // 24: weir.dataplane.v1.HeaderValue
-	(*HttpRedirect)(nil),     // 25: weir.dataplane.v1.HttpRedirect
-	(*HttpRewrite)(nil),      // 26: weir.dataplane.v1.HttpRewrite
-	(*UriToken)(nil),         // 27: weir.dataplane.v1.UriToken
-	(*StringGroup)(nil),      // 28: weir.dataplane.v1.StringGroup
-	(*StringPair)(nil),       // 29: weir.dataplane.v1.StringPair
-	(*AddressGroup)(nil),     // 30: weir.dataplane.v1.AddressGroup
-	(*TextMatch)(nil),        // 31: weir.dataplane.v1.TextMatch
-	(*KeyDemands)(nil),       // 32: weir.dataplane.v1.KeyDemands
-	(*LimitDemand)(nil),      // 33: weir.dataplane.v1.LimitDemand
-	(*KeyDemand)(nil),        // 34: weir.dataplane.v1.KeyDemand
-	(*KeyShares)(nil),        // 35: weir.dataplane.v1.KeyShares
-	(*LimitShares)(nil),      // 36: weir.dataplane.v1.LimitShares
-	(*KeyShare)(nil),         // 37: weir.dataplane.v1.KeyShare
+	(*HostRule)(nil),         // 7: weir.dataplane.v1.HostRule
+	(*AddressMatch)(nil),     // 8: weir.dataplane.v1.AddressMatch
+	(*AddressRange)(nil),     // 9: weir.dataplane.v1.AddressRange
+	(*NumberMatch)(nil),      // 10: weir.dataplane.v1.NumberMatch
+	(*NumberRange)(nil),      // 11: weir.dataplane.v1.NumberRange
+	(*SchemeMatch)(nil),      // 12: weir.dataplane.v1.SchemeMatch
+	(*NameMatch)(nil),        // 13: weir.dataplane.v1.NameMatch
+	(*FieldMatch)(nil),       // 14: weir.dataplane.v1.FieldMatch
+	(*HttpSecurityRule)(nil), // 15: weir.dataplane.v1.HttpSecurityRule
+	(*Close)(nil),            // 16: weir.dataplane.v1.Close
+	(*Allow)(nil),            // 17: weir.dataplane.v1.Allow
+	(*RedirectToHttps)(nil),  // 18: weir.dataplane.v1.RedirectToHttps
+	(*LocalResponse)(nil),    // 19: weir.dataplane.v1.LocalResponse
+	(*RateLimit)(nil),        // 20: weir.dataplane.v1.RateLimit
+	(*HttpRequestRule)(nil),  // 21: weir.dataplane.v1.HttpRequestRule
+	(*HttpResponseRule)(nil), // 22: weir.dataplane.v1.HttpResponseRule
+	(*PoolChoice)(nil),       // 23: weir.dataplane.v1.PoolChoice
+	(*HeaderEdit)(nil),       // 24: weir.dataplane.v1.HeaderEdit
+	(*HeaderValue)(nil),      // 25: weir.dataplane.v1.HeaderValue
+	(*HttpRedirect)(nil),     // 26: weir.dataplane.v1.HttpRedirect
+	(*HttpRewrite)(nil),      // 27: weir.dataplane.v1.HttpRewrite
+	(*UriToken)(nil),         // 28: weir.dataplane.v1.UriToken
+	(*StringGroup)(nil),      // 29: weir.dataplane.v1.StringGroup
+	(*StringPair)(nil),       // 30: weir.dataplane.v1.StringPair
+	(*AddressGroup)(nil),     // 31: weir.dataplane.v1.AddressGroup
+	(*TextMatch)(nil),        // 32: weir.dataplane.v1.TextMatch
+	(*KeyDemands)(nil),       // 33: weir.dataplane.v1.KeyDemands
+	(*LimitDemand)(nil),      // 34: weir.dataplane.v1.LimitDemand
+	(*KeyDemand)(nil),        // 35: weir.dataplane.v1.KeyDemand
+	(*KeyShares)(nil),        // 36: weir.dataplane.v1.KeyShares
+	(*LimitShares)(nil),      // 37: weir.dataplane.v1.LimitShares
+	(*KeyShare)(nil),         // 38: weir.dataplane.v1.KeyShare
 }
 var file_dataplane_v1_rules_proto_depIdxs = []int32{
-	14, // 0: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
-	20, // 1: weir.dataplane.v1.HttpPolicySet.request_rules:type_name -> weir.dataplane.v1.HttpRequestRule
-	21, // 2: weir.dataplane.v1.HttpPolicySet.response_rules:type_name -> weir.dataplane.v1.HttpResponseRule
+	15, // 0: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
+	21, // 1: weir.dataplane.v1.HttpPolicySet.request_rules:type_name -> weir.dataplane.v1.HttpRequestRule
+	22, // 2: weir.dataplane.v1.HttpPolicySet.response_rules:type_name -> weir.dataplane.v1.HttpResponseRule
 	6,  // 3: weir.dataplane.v1.HttpRule.match:type_name -> weir.dataplane.v1.HttpMatch
-	7,  // 4: weir.dataplane.v1.HttpMatch.client:type_name -> weir.dataplane.v1.AddressMatch
-	7,  // 5: weir.dataplane.v1.HttpMatch.source:type_name -> weir.dataplane.v1.AddressMatch
-	9,  // 6: weir.dataplane.v1.HttpMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
-	11, // 7: weir.dataplane.v1.HttpMatch.scheme:type_name -> weir.dataplane.v1.SchemeMatch
-	12, // 8: weir.dataplane.v1.HttpMatch.method:type_name -> weir.dataplane.v1.NameMatch
-	12, // 9: weir.dataplane.v1.HttpMatch.version:type_name -> weir.dataplane.v1.NameMatch
-	31, // 10: weir.dataplane.v1.HttpMatch.path:type_name -> weir.dataplane.v1.TextMatch
-	31, // 11: weir.dataplane.v1.HttpMatch.query:type_name -> weir.dataplane.v1.TextMatch
-	31, // 12: weir.dataplane.v1.HttpMatch.host:type_name -> weir.dataplane.v1.TextMatch
-	13, // 13: weir.dataplane.v1.HttpMatch.fields:type_name -> weir.dataplane.v1.FieldMatch
-	13, // 14: weir.dataplane.v1.HttpMatch.cookie:type_name -> weir.dataplane.v1.FieldMatch
-	9,  // 15: weir.dataplane.v1.HttpMatch.status:type_name -> weir.dataplane.v1.NumberMatch
-	31, // 16: weir.dataplane.v1.HttpMatch.location:type_name -> weir.dataplane.v1.TextMatch
-	13, // 17: weir.dataplane.v1.HttpMatch.response_fields:type_name -> weir.dataplane.v1.FieldMatch
-	8,  // 18: weir.dataplane.v1.AddressMatch.ranges:type_name -> weir.dataplane.v1.AddressRange
-	10, // 19: weir.dataplane.v1.NumberMatch.ranges:type_name -> weir.dataplane.v1.NumberRange
-	31, // 20: weir.dataplane.v1.FieldMatch.value:type_name -> weir.dataplane.v1.TextMatch
-	5,  // 21: weir.dataplane.v1.HttpSecurityRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	15, // 22: weir.dataplane.v1.HttpSecurityRule.close:type_name -> weir.dataplane.v1.Close
-	18, // 23: weir.dataplane.v1.HttpSecurityRule.response:type_name -> weir.dataplane.v1.LocalResponse
-	16, // 24: weir.dataplane.v1.HttpSecurityRule.allow:type_name -> weir.dataplane.v1.Allow
-	17, // 25: weir.dataplane.v1.HttpSecurityRule.redirect_to_https:type_name -> weir.dataplane.v1.RedirectToHttps
-	19, // 26: weir.dataplane.v1.HttpSecurityRule.rate_limit:type_name -> weir.dataplane.v1.RateLimit
-	15, // 27: weir.dataplane.v1.RateLimit.close:type_name -> weir.dataplane.v1.Close
-	18, // 28: weir.dataplane.v1.RateLimit.response:type_name -> weir.dataplane.v1.LocalResponse
-	25, // 29: weir.dataplane.v1.RateLimit.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	5,  // 30: weir.dataplane.v1.HttpRequestRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	23, // 31: weir.dataplane.v1.HttpRequestRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	25, // 32: weir.dataplane.v1.HttpRequestRule.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	18, // 33: weir.dataplane.v1.HttpRequestRule.response:type_name -> weir.dataplane.v1.LocalResponse
-	22, // 34: weir.dataplane.v1.HttpRequestRule.pool:type_name -> weir.dataplane.v1.PoolChoice
-	26, // 35: weir.dataplane.v1.HttpRequestRule.rewrite:type_name -> weir.dataplane.v1.HttpRewrite
-	5,  // 36: weir.dataplane.v1.HttpResponseRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	23, // 37: weir.dataplane.v1.HttpResponseRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	25, // 38: weir.dataplane.v1.HttpResponseRule.location:type_name -> weir.dataplane.v1.HttpRedirect
-	0,  // 39: weir.dataplane.v1.HeaderEdit.kind:type_name -> weir.dataplane.v1.EditKind
-	24, // 40: weir.dataplane.v1.HeaderEdit.value:type_name -> weir.dataplane.v1.HeaderValue
-	1,  // 41: weir.dataplane.v1.HeaderValue.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	27, // 42: weir.dataplane.v1.HttpRedirect.host:type_name -> weir.dataplane.v1.UriToken
-	27, // 43: weir.dataplane.v1.HttpRedirect.path:type_name -> weir.dataplane.v1.UriToken
-	27, // 44: weir.dataplane.v1.HttpRewrite.host:type_name -> weir.dataplane.v1.UriToken
-	27, // 45: weir.dataplane.v1.HttpRewrite.path:type_name -> weir.dataplane.v1.UriToken
-	2,  // 46: weir.dataplane.v1.UriToken.kind:type_name -> weir.dataplane.v1.UriTokenKind
-	29, // 47: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
-	8,  // 48: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
-	3,  // 49: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
-	33, // 50: weir.dataplane.v1.KeyDemands.limits:type_name -> weir.dataplane.v1.LimitDemand
-	34, // 51: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
-	36, // 52: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
-	37, // 53: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	8,  // 4: weir.dataplane.v1.HttpMatch.client:type_name -> weir.dataplane.v1.AddressMatch
+	8,  // 5: weir.dataplane.v1.HttpMatch.source:type_name -> weir.dataplane.v1.AddressMatch
+	10, // 6: weir.dataplane.v1.HttpMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
+	12, // 7: weir.dataplane.v1.HttpMatch.scheme:type_name -> weir.dataplane.v1.SchemeMatch
+	13, // 8: weir.dataplane.v1.HttpMatch.method:type_name -> weir.dataplane.v1.NameMatch
+	13, // 9: weir.dataplane.v1.HttpMatch.version:type_name -> weir.dataplane.v1.NameMatch
+	32, // 10: weir.dataplane.v1.HttpMatch.path:type_name -> weir.dataplane.v1.TextMatch
+	32, // 11: weir.dataplane.v1.HttpMatch.query:type_name -> weir.dataplane.v1.TextMatch
+	32, // 12: weir.dataplane.v1.HttpMatch.host:type_name -> weir.dataplane.v1.TextMatch
+	14, // 13: weir.dataplane.v1.HttpMatch.fields:type_name -> weir.dataplane.v1.FieldMatch
+	14, // 14: weir.dataplane.v1.HttpMatch.cookie:type_name -> weir.dataplane.v1.FieldMatch
+	8,  // 15: weir.dataplane.v1.HttpMatch.place:type_name -> weir.dataplane.v1.AddressMatch
+	10, // 16: weir.dataplane.v1.HttpMatch.status:type_name -> weir.dataplane.v1.NumberMatch
+	32, // 17: weir.dataplane.v1.HttpMatch.location:type_name -> weir.dataplane.v1.TextMatch
+	14, // 18: weir.dataplane.v1.HttpMatch.response_fields:type_name -> weir.dataplane.v1.FieldMatch
+	32, // 19: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	6,  // 20: weir.dataplane.v1.HostRule.match:type_name -> weir.dataplane.v1.HttpMatch
+	9,  // 21: weir.dataplane.v1.AddressMatch.ranges:type_name -> weir.dataplane.v1.AddressRange
+	11, // 22: weir.dataplane.v1.NumberMatch.ranges:type_name -> weir.dataplane.v1.NumberRange
+	32, // 23: weir.dataplane.v1.FieldMatch.value:type_name -> weir.dataplane.v1.TextMatch
+	5,  // 24: weir.dataplane.v1.HttpSecurityRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	16, // 25: weir.dataplane.v1.HttpSecurityRule.close:type_name -> weir.dataplane.v1.Close
+	19, // 26: weir.dataplane.v1.HttpSecurityRule.response:type_name -> weir.dataplane.v1.LocalResponse
+	17, // 27: weir.dataplane.v1.HttpSecurityRule.allow:type_name -> weir.dataplane.v1.Allow
+	18, // 28: weir.dataplane.v1.HttpSecurityRule.redirect_to_https:type_name -> weir.dataplane.v1.RedirectToHttps
+	20, // 29: weir.dataplane.v1.HttpSecurityRule.rate_limit:type_name -> weir.dataplane.v1.RateLimit
+	16, // 30: weir.dataplane.v1.RateLimit.close:type_name -> weir.dataplane.v1.Close
+	19, // 31: weir.dataplane.v1.RateLimit.response:type_name -> weir.dataplane.v1.LocalResponse
+	26, // 32: weir.dataplane.v1.RateLimit.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	5,  // 33: weir.dataplane.v1.HttpRequestRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	24, // 34: weir.dataplane.v1.HttpRequestRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
+	26, // 35: weir.dataplane.v1.HttpRequestRule.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	19, // 36: weir.dataplane.v1.HttpRequestRule.response:type_name -> weir.dataplane.v1.LocalResponse
+	23, // 37: weir.dataplane.v1.HttpRequestRule.pool:type_name -> weir.dataplane.v1.PoolChoice
+	27, // 38: weir.dataplane.v1.HttpRequestRule.rewrite:type_name -> weir.dataplane.v1.HttpRewrite
+	5,  // 39: weir.dataplane.v1.HttpResponseRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	24, // 40: weir.dataplane.v1.HttpResponseRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
+	26, // 41: weir.dataplane.v1.HttpResponseRule.location:type_name -> weir.dataplane.v1.HttpRedirect
+	0,  // 42: weir.dataplane.v1.HeaderEdit.kind:type_name -> weir.dataplane.v1.EditKind
+	25, // 43: weir.dataplane.v1.HeaderEdit.value:type_name -> weir.dataplane.v1.HeaderValue
+	1,  // 44: weir.dataplane.v1.HeaderValue.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	28, // 45: weir.dataplane.v1.HttpRedirect.host:type_name -> weir.dataplane.v1.UriToken
+	28, // 46: weir.dataplane.v1.HttpRedirect.path:type_name -> weir.dataplane.v1.UriToken
+	28, // 47: weir.dataplane.v1.HttpRewrite.host:type_name -> weir.dataplane.v1.UriToken
+	28, // 48: weir.dataplane.v1.HttpRewrite.path:type_name -> weir.dataplane.v1.UriToken
+	2,  // 49: weir.dataplane.v1.UriToken.kind:type_name -> weir.dataplane.v1.UriTokenKind
+	30, // 50: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
+	9,  // 51: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
+	3,  // 52: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
+	34, // 53: weir.dataplane.v1.KeyDemands.limits:type_name -> weir.dataplane.v1.LimitDemand
+	35, // 54: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
+	37, // 55: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
+	38, // 56: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_rules_proto_init() }
@@ -3055,19 +3133,19 @@ func file_dataplane_v1_rules_proto_init() {
 	if File_dataplane_v1_rules_proto != nil {
 		return
 	}
-	file_dataplane_v1_rules_proto_msgTypes[10].OneofWrappers = []any{
+	file_dataplane_v1_rules_proto_msgTypes[11].OneofWrappers = []any{
 		(*HttpSecurityRule_Close)(nil),
 		(*HttpSecurityRule_Response)(nil),
 		(*HttpSecurityRule_Allow)(nil),
 		(*HttpSecurityRule_RedirectToHttps)(nil),
 		(*HttpSecurityRule_RateLimit)(nil),
 	}
-	file_dataplane_v1_rules_proto_msgTypes[15].OneofWrappers = []any{
+	file_dataplane_v1_rules_proto_msgTypes[16].OneofWrappers = []any{
 		(*RateLimit_Close)(nil),
 		(*RateLimit_Response)(nil),
 		(*RateLimit_Redirect)(nil),
 	}
-	file_dataplane_v1_rules_proto_msgTypes[16].OneofWrappers = []any{
+	file_dataplane_v1_rules_proto_msgTypes[17].OneofWrappers = []any{
 		(*HttpRequestRule_Redirect)(nil),
 		(*HttpRequestRule_Response)(nil),
 		(*HttpRequestRule_Pool)(nil),
@@ -3078,7 +3156,7 @@ func file_dataplane_v1_rules_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_rules_proto_rawDesc), len(file_dataplane_v1_rules_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
