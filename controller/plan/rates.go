@@ -90,14 +90,16 @@ func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) 
 
 // hasLimits tells whether there are limits of rates: of the virtual service, or of its rules.
 func (d *draft) hasLimits() bool {
-	if len(d.service.GetConnectionLimits()) > 0 || len(d.service.GetRequestLimits()) > 0 {
+	if len(d.service.GetConnectionLimits()) > 0 || len(d.service.GetRequestLimits()) > 0 ||
+		d.service.GetScriptLimit() != nil {
 		return true
 	}
 	return slices.ContainsFunc(d.parts, func(part part) bool {
 		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return rule.GetRateLimit() != nil }
 		ofNetwork := func(rule *dataplanev1.NetworkRule) bool { return rule.GetRate() != nil }
 		return slices.ContainsFunc(part.GetHttpPolicySet().GetSecurityRules(), ofRule) ||
-			slices.ContainsFunc(part.GetNetworkPolicy().GetRules(), ofNetwork)
+			slices.ContainsFunc(part.GetNetworkPolicy().GetRules(), ofNetwork) ||
+			len(part.GetScriptSet().GetLimits()) > 0
 	})
 }
 
@@ -134,7 +136,16 @@ func limitsRequests(profile *kinds.ApplicationProfile) bool {
 	limits := rateLimits(profile)
 	return limits != nil && (limits.ClientIPRequests != nil || limits.URIRequests != nil ||
 		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0 || limits.ClientIPFailed != nil ||
-		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil)
+		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil || limits.Custom != nil)
+}
+
+// scriptLimit is the limit that scripts ask without a name; nil: there is none.
+func scriptLimit(profile *kinds.ApplicationProfile) *dataplanev1.RateLimit {
+	limits := rateLimits(profile)
+	if limits == nil || limits.Custom == nil {
+		return nil
+	}
+	return rateLimit(limits.Custom.RateLimiter, limits.Custom.Action)
 }
 
 // rateLimit converts the limit of a security rule.

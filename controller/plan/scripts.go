@@ -26,6 +26,9 @@ func (c *Compiler) addScripts(d *draft) {
 	if len(d.vs.Scripts) < len(d.vs.DataScripts) {
 		d.report.blocked = true // model has a finding about that
 	}
+	if len(d.vs.Scripts) > 0 {
+		d.service.ScriptLimit = scriptLimit(d.vs.ApplicationProfile)
+	}
 	for _, set := range d.vs.Scripts {
 		if !set.Whole() {
 			d.report.blocked = true // the same
@@ -52,6 +55,11 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	}
 	for _, group := range set.Groups {
 		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
+	}
+	for _, limiter := range set.RateLimiters {
+		to.Limits = append(to.Limits, &dataplanev1.ScriptLimit{
+			Name: limiter.Name, Count: limiter.Count, PeriodS: limiter.Period, Burst: limiter.Burst,
+		})
 	}
 	var parts []part
 	for _, group := range set.StringGroups {

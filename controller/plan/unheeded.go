@@ -67,6 +67,9 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
+	{"application_profile_ref", func(vs *model.VirtualService) bool {
+		return vs.HTTP != nil && len(vs.DataScripts) == 0 && scriptLimit(vs.ApplicationProfile) != nil
+	}, "custom_requests_rate_limit is for DataScripts that call avi.vs.rate_limit, and there are none: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool {
 		return vs.HostNameTranslation != "" && vs.HTTP == nil
 	}, noRequests},

@@ -87,3 +87,25 @@ func TestScriptsSteerAsTheirPageSays(t *testing.T) {
 		return nil
 	})
 }
+
+// The limit of docs/datascript.md, as it stands there.
+func TestScriptsLimitAsTheirPageSays(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	script := blocks(t, "datascript.md", "lua")[4]
+	s.create("vsdatascriptset", client.Object{"name": "limits",
+		"rate_limiters": list{object{"name": "logins", "count": 2, "period": 1000}},
+		"datascript":    list{object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": script}},
+	})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["vs_datascripts"] = list{object{"index": 1, "vs_datascript_set_ref": client.Ref("vsdatascriptset", "limits")}}
+	})
+	s.eventually("logins are limited", func() error {
+		if answer := s.ask(false, "shop.test", "/login"); answer != "slow down 429" {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	if answer := s.ask(false, "shop.test", "/x"); !strings.HasPrefix(answer, "web: ") {
+		t.Errorf("another path: got %q", answer)
+	}
+}

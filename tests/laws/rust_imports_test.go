@@ -19,7 +19,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/policy":    {"weir-wire"},
 	"dataplane/rate":      {},
 	"dataplane/rules":     {"weir-wire", "weir-rate"},
-	"dataplane/script":    {"weir-wire", "weir-rules"},
+	"dataplane/script":    {"weir-wire", "weir-rules", "weir-rate"},
 	"dataplane/coding":    {"weir-wire", "weir-rules"},
 	"dataplane/cache":     {"weir-wire", "weir-policy", "weir-coding"},
 	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy",

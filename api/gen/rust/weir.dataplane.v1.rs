@@ -1479,6 +1479,22 @@ pub struct ScriptSet {
     pub string_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "7")]
     pub address_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "8")]
+    pub limits: ::prost::alloc::vec::Vec<ScriptLimit>,
+}
+/// A limit of a rate that scripts ask by its name. Each text that they give with it has a rate of its own.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScriptLimit {
+    /// unique in its set
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub count: u32,
+    #[prost(uint32, tag = "3")]
+    pub period_s: u32,
+    /// less than count: count
+    #[prost(uint32, tag = "4")]
+    pub burst: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Script {
@@ -1987,6 +2003,9 @@ pub struct VirtualService {
     /// needs http; in the order in which their scripts run
     #[prost(string, repeated, tag = "900")]
     pub script_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// of texts that scripts give to avi.vs.rate_limit; unset: the function raises an error
+    #[prost(message, optional, tag = "901")]
+    pub script_limit: ::core::option::Option<RateLimit>,
     /// needs http; empty: clients get the pages of the engine
     #[prost(string, tag = "641")]
     pub error_page_profile_uuid: ::prost::alloc::string::String,

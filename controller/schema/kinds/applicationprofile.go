@@ -52,8 +52,6 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("engines do not serve avi.vs.rate_limit of DataScripts, which would say what to count",
-				"dos_rl_profile.rl_profile.custom_requests_rate_limit"),
 			schema.NoEffect("engines do not tell scanners from other clients",
 				"dos_rl_profile.rl_profile.client_ip_scanners_requests_rate_limit "+
 					"dos_rl_profile.rl_profile.uri_scanners_requests_rate_limit"),

@@ -56,6 +56,9 @@ type RateLimitProfile struct {
 	ClientIPFailed      *RateProfile `json:"client_ip_failed_requests_rate_limit"`
 	URIFailed           *RateProfile `json:"uri_failed_requests_rate_limit"`
 	ClientIPToURIFailed *RateProfile `json:"client_ip_to_uri_failed_requests_rate_limit"`
+
+	// Of texts that DataScripts give.
+	Custom *RateProfile `json:"custom_requests_rate_limit"`
 }
 
 const (
@@ -125,6 +128,17 @@ func (p *RateProfile) checkOfConnections(field string) *schema.FieldError {
 	return p.check(field)
 }
 
+// checkOfScripts checks the limit of what scripts give: they say what is counted.
+func (p *RateProfile) checkOfScripts(field string) *schema.FieldError {
+	switch {
+	case p != nil && p.HTTPHeader != "":
+		return refuse(field+".http_header", "is for other limits: the script says what is counted")
+	case p != nil && p.HTTPCookie != "":
+		return refuse(field+".http_cookie", "is for other limits: the script says what is counted")
+	}
+	return p.check(field)
+}
+
 // CheckOfServers checks a limit of connections to servers, of which no request is known: a redirect says all of where
 // to.
 func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
@@ -160,7 +174,8 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 		profile.ClientIPToURIRequests.check(field+"client_ip_to_uri_requests_rate_limit"),
 		profile.ClientIPFailed.check(field+"client_ip_failed_requests_rate_limit"),
 		profile.URIFailed.check(field+"uri_failed_requests_rate_limit"),
-		profile.ClientIPToURIFailed.check(field+"client_ip_to_uri_failed_requests_rate_limit"))
+		profile.ClientIPToURIFailed.check(field+"client_ip_to_uri_failed_requests_rate_limit"),
+		profile.Custom.checkOfScripts(field+"custom_requests_rate_limit"))
 }
 
 func (l *RateLimiter) check(field string) *schema.FieldError {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -26,6 +27,7 @@ type VSDataScriptSet struct {
 	PoolGroupRefs   []string       `json:"pool_group_refs" ref:"poolgroup" items:"256"`
 	StringGroupRefs []string       `json:"string_group_refs" ref:"stringgroup" items:"256"`
 	IPAddrGroupRefs []string       `json:"ipgroup_refs" ref:"ipaddrgroup" items:"256"`
+	RateLimiters    []RateLimiter  `json:"rate_limiters" items:"64"`
 }
 
 // VSDataScript is a script in Lua, and when it runs.
@@ -67,7 +69,7 @@ func init() {
 			` datascript[0].script="if string.beginswith(avi.http.get_path(), '/blue') then avi.pool.select('blue') end"`,
 		Kept: []schema.Rule{
 			schema.NoEffect("engines do not serve the functions of scripts that would use it, and these raise an error",
-				`geo_db_ref ip_reputation_db_ref pki_profile_refs protocol_parser_refs rate_limiters
+				`geo_db_ref ip_reputation_db_ref pki_profile_refs protocol_parser_refs
 				ssl_key_certificate_refs ssl_profile_refs`),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
@@ -93,6 +95,23 @@ func (s *VSDataScriptSet) Validate() *schema.FieldError {
 		}
 		if why := notOnEngines(script.Script, chunk); why != "" {
 			return refuse(at+"script", "of %s is a script that engines cannot run: %s", event, why)
+		}
+	}
+	return s.checkLimiters()
+}
+
+// checkLimiters checks that scripts can tell limits by their names.
+func (s *VSDataScriptSet) checkLimiters() *schema.FieldError {
+	for i, limiter := range s.RateLimiters {
+		at := fmt.Sprintf("rate_limiters[%d]", i)
+		if limiter.Name == "" {
+			return refuse(at+".name", "is required: scripts name the limit in avi.vs.ratelimit.exceed")
+		}
+		if slices.ContainsFunc(s.RateLimiters[:i], func(o RateLimiter) bool { return o.Name == limiter.Name }) {
+			return refuse(at+".name", "%s is the name of another one", schema.Show(limiter.Name))
+		}
+		if problem := limiter.check(at); problem != nil {
+			return problem
 		}
 	}
 	return nil

@@ -17,6 +17,11 @@ func TestRefusesScriptsThatEnginesCannotRun(t *testing.T) {
 		{set("HTTP_REQ", `if a then\n  b( end`), "of HTTP_REQ is no script in Lua 5.1: line 2"},
 		{set("HTTP_REQ", `if a then`), "it ends too early"},
 		{set("HTTP_REQ", strings.Repeat("-", 70000)), "has 70000 bytes"},
+		{`{"name":"s","rate_limiters":[{"name":"a","count":5,"period":10},{"name":"b"}]}`, ""},
+		{`{"name":"s","rate_limiters":[{"count":5}]}`, "rate_limiters[0].name: is required: scripts name the limit"},
+		{`{"name":"s","rate_limiters":[{"name":"a"},{"name":"a"}]}`, "rate_limiters[1].name: "},
+		{`{"name":"s","rate_limiters":[{"name":"a","count":1,"period":1000000000,"burst_sz":5}]}`,
+			"rate_limiters[0].burst_sz: "},
 	} {
 		if got := refusalOf(t, "vsdatascriptset", c.body); !strings.Contains(got, c.want) ||
 			(c.want == "") != (got == "") {

@@ -321,7 +321,7 @@ fn tell_request(
         return Err(Error::BodyTooLarge.into());
     }
     if let Some(scripts) = service.scripts.as_deref() {
-        tell_scripts(core, scripts, question, (&service, head, &rule_edits), &mut ruled, told)?;
+        tell_scripts(core, scripts, (question, now), (&service, head, &rule_edits), &mut ruled, told)?;
     }
     if let Some(rules) = service.pool_rules.as_ref().filter(|_| ruled.to.is_none()) {
         ruled.to = rules.choose(question.client, question.listener.port()).cloned();
@@ -379,17 +379,18 @@ fn tell_cache(
     })
 }
 
-/// Runs the scripts for the request: they change nothing but the request.
+/// Runs the scripts for the request: they change nothing but the request, and keep nothing.
 fn tell_scripts(
     core: &mut Core,
     scripts: &ServiceScripts,
-    question: &Question,
+    (question, now): (&Question, Time),
     (service, head, edits): (&VirtualService, &RequestHead<'_>, &Edits<'_>),
     ruled: &mut Ruled,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let done = core.scripts.ask(scripts, |seen| {
+    let done = core.scripts.ask(scripts, &mut core.pools, |seen| {
         seen.begin(&service.name, head, HttpVersion::Http11);
+        (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
         (seen.client, seen.listener) = (question.client, question.listener);
         let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
         seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });

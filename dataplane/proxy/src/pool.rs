@@ -545,6 +545,17 @@ impl Pools {
         leavers
     }
 
+    /// How many servers of a pool are up and enabled.
+    pub fn up_of(&mut self, pool: &Pool) -> usize {
+        self.row(pool.id).filter(|row| row.is_of(pool)).map_or(0, |row| row.balancer.standing_servers())
+    }
+
+    /// Whether this one is.
+    pub fn is_up(&mut self, pool: &Pool, server: u32) -> bool {
+        let balancer = self.row(pool.id).filter(|row| row.is_of(pool)).map(|row| &row.balancer);
+        balancer.is_some_and(|balancer| balancer.position(server).is_some_and(|position| balancer.stands(position)))
+    }
+
     /// Dense ids of all servers that are up.
     pub fn up(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().flatten().flat_map(|row| row.balancer.up())

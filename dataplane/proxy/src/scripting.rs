@@ -1,18 +1,22 @@
 //! Runs DataScripts for exchanges: shows them what has come, and tells what they want.
 
-use std::sync::Arc;
+mod lent;
+
+use std::{net::SocketAddr, rc::Rc, sync::Arc};
 
 use weir_rules::{EditKind, Edits};
 use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
 
-use crate::{error::Error, exchange::within::Within};
+use crate::{error::Error, exchange::within::Within, io::Time, pool::Pools};
+
+use self::lent::Lent;
 
 /// The scripts of a worker, and what they have said of the event that ran last.
-#[derive(Default)]
 pub(crate) struct Scripting {
     machine: Scripts,
+    lent: Rc<Lent>,
     /// Lines that scripts log; a fault is the last one.
     pub said: String,
 }
@@ -42,6 +46,13 @@ pub(crate) struct Replaced {
     pub ending: Option<Ending>,
 }
 
+impl Default for Scripting {
+    fn default() -> Self {
+        let lent = Rc::new(Lent::default());
+        Self { machine: Scripts::asking(lent.clone()), lent, said: String::new() }
+    }
+}
+
 impl Scripting {
     /// Forgets the scripts that a new snapshot has not, when there are many.
     pub fn follow(&mut self, snapshot: &Snapshot) {
@@ -52,16 +63,25 @@ impl Scripting {
     }
 
     /// Runs the scripts for a request. `see` shows it to them.
-    pub fn ask(&mut self, scripts: &ServiceScripts, see: impl FnOnce(&mut Seen)) -> Result<Steered, Halt> {
+    pub fn ask(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        see: impl FnOnce(&mut Seen),
+    ) -> Result<Steered, Halt> {
         let mut seen = self.machine.room();
         see(&mut seen);
-        self.go_on(scripts, seen)
+        self.go_on(scripts, pools, seen)
     }
 
-    fn go_on(&mut self, scripts: &ServiceScripts, mut seen: Box<Seen>) -> Result<Steered, Halt> {
+    fn go_on(&mut self, scripts: &ServiceScripts, pools: &mut Pools, mut seen: Box<Seen>) -> Result<Steered, Halt> {
         let mut steered = Steered::default();
         if scripts.on_request {
-            let acts = self.run(scripts, Event::Request, &mut seen)?;
+            let lent = self.lent.clone();
+            let loan = lent.lend(pools, scripts);
+            let ran = self.run(scripts, Event::Request, &mut seen);
+            drop(loan);
+            let acts = ran?;
             if let Err(fault) = steered.follow(acts, &seen, scripts) {
                 self.say(&fault);
                 return Err(Halt::Failed);
@@ -79,11 +99,18 @@ impl Scripting {
     pub fn respond(
         &mut self,
         scripts: &ServiceScripts,
+        pools: &mut Pools,
         seen: &mut Box<Seen>,
-        head: &ResponseHead<'_>,
+        (head, server): (&ResponseHead<'_>, Option<SocketAddr>),
+        now: Time,
     ) -> Result<Edits<'static>, Halt> {
-        seen.respond(head);
-        let acts = self.run(scripts, Event::Response, seen)?;
+        seen.respond(head, server);
+        seen.now_ns = now.nanos;
+        let lent = self.lent.clone();
+        let loan = lent.lend(pools, scripts);
+        let ran = self.run(scripts, Event::Response, seen);
+        drop(loan);
+        let acts = ran?;
         let mut edits = Edits::default();
         push(&mut edits, acts.edits);
         Ok(edits)
@@ -106,7 +133,7 @@ impl Scripting {
     }
 
     fn run(&mut self, scripts: &ServiceScripts, event: Event, seen: &mut Box<Seen>) -> Result<Acts, Halt> {
-        let mut ran = self.machine.run(&scripts.sets, event, seen);
+        let mut ran = self.machine.run(&scripts.served, event, seen);
         if !ran.acts.log.is_empty() {
             self.say(&ran.acts.log);
         }
@@ -138,7 +165,7 @@ impl Steered {
                 if let Some(named) = server {
                     let found = ServiceScripts::server(pool, &named);
                     let found = found.ok_or_else(|| {
-                        let set = scripts.sets.get(set).map_or("", |set| &set.name);
+                        let set = scripts.served.sets.get(set).map_or("", |set| &set.name);
                         format!("{set} HTTP_REQ: avi.pool.select: the pool {} has no server {named}", pool.name)
                     })?;
                     self.server = Some(found.id);

@@ -69,9 +69,14 @@ pub(crate) struct Url<'u> {
 impl Redirect {
     /// The absolute URL for a request for this path and query. `None`: it takes other parts of requests.
     pub fn location_of(&self, target: &[u8]) -> Option<Vec<u8>> {
+        self.location_from(b"", target)
+    }
+
+    /// The same for one that has asked this host, without its port.
+    pub fn location_from(&self, host: &[u8], target: &[u8]) -> Option<Vec<u8>> {
         let mark = target.iter().position(|&byte| byte == b'?');
         let (path, query) = mark.map_or((target, None), |at| (&target[..at], Some(&target[at + 1..])));
-        self.location(&Url { host: b"", path, query, matched: None })
+        self.location(&Url { host, path, query, matched: None })
     }
 
     /// The absolute URL; `None`: the request lacks a part.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use weir_rules::HttpVersion;
-use weir_script::{Event, Script, ScriptSet, Scripts};
+use weir_script::{Event, Script, ScriptSet, Scripts, Served};
 use weir_wire::{
     head::{FieldTable, Limits},
     http1::{self, Parsed},
@@ -17,7 +17,8 @@ const HEAD: &str = "GET /api/v1/things?page=2 HTTP/1.1\r\nHost: shop.example.com
 fn nanos(source: &str) -> f64 {
     let script = Script::compile("speed", Event::Request, source);
     let set = ScriptSet { scripts: vec![script], pools: vec!["pool-a".into(), "api".into()], ..ScriptSet::default() };
-    let (sets, mut scripts, mut table) = ([Arc::new(set)], Scripts::default(), FieldTable::new());
+    let served = Arc::new(Served { sets: [Arc::new(set)].into(), ..Served::default() });
+    let (mut scripts, mut table) = (Scripts::default(), FieldTable::new());
     let Ok(Parsed::Whole(request)) = http1::request(HEAD.as_bytes(), &Limits::new(0, 0, 0), &mut table) else {
         panic!("a request");
     };
@@ -26,7 +27,7 @@ fn nanos(source: &str) -> f64 {
         for _ in 0..EVENTS {
             let mut seen = scripts.room();
             seen.begin("shop", &request.head, HttpVersion::Http11);
-            let ran = scripts.run(&sets, Event::Request, &mut seen);
+            let ran = scripts.run(&served, Event::Request, &mut seen);
             assert!(ran.fault.is_none(), "{:?}", ran.fault);
             scripts.give_back(seen);
         }

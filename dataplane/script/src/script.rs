@@ -6,9 +6,10 @@ use std::sync::{
 };
 
 use mlua::chunk::Compiler;
-use weir_rules::{AddressGroup, Criterion, StringGroup};
+use weir_rate::{Limit, Tally};
+use weir_rules::{AddressGroup, Criterion, Excess, StringGroup};
 
-use crate::{event::Event, fault::Fault, tokens};
+use crate::{event::Event, fault::Fault, store::Store, tokens};
 
 /// A longer script is refused.
 pub const SOURCE_BYTES_MAX: usize = 64 << 10;
@@ -67,6 +68,21 @@ fn code_of(name: &str, source: &str) -> Result<Box<[u8]>, Fault> {
     compiler.compile(source).map(Into::into).map_err(|error| Fault::of(&error, name))
 }
 
+/// The scripts of a virtual service, and what they share.
+#[derive(Default, Debug)]
+pub struct Served {
+    /// In their order.
+    pub sets: Box<[Arc<ScriptSet>]>,
+    /// What they keep from one request to the next.
+    pub store: Arc<Store>,
+    /// How many engines serve the virtual service.
+    pub engines: u32,
+    /// What the limits of the sets, and the one below, have counted. `None`: there are none.
+    pub tally: Option<Tally>,
+    /// Of texts that scripts give without the name of a limit, and what becomes of a request beyond it.
+    pub limit: Option<(Limit, Excess)>,
+}
+
 /// Scripts, and what they may name.
 #[derive(Debug, Default)]
 pub struct ScriptSet {
@@ -78,6 +94,8 @@ pub struct ScriptSet {
     pub pool_groups: Vec<String>,
     pub string_groups: Vec<Arc<StringGroup>>,
     pub address_groups: Vec<Arc<AddressGroup>>,
+    /// By their names.
+    pub limits: Vec<(String, Limit)>,
 }
 
 impl ScriptSet {

@@ -16,6 +16,10 @@ use crate::head::Head;
 
 #[derive(Debug)]
 pub struct Seen {
+    /// When the event runs, by a clock that all workers of the engine share.
+    pub now_ns: u64,
+    /// No request has come: somebody asks what would become of it. So scripts keep nothing, and count nothing.
+    pub is_asked_only: bool,
     /// The name of the virtual service.
     pub service: String,
     /// Who asks, as far as that is trusted.
@@ -32,6 +36,8 @@ pub struct Seen {
     pub request: Head,
     pub status: u16,
     pub response: Head,
+    /// That has answered. `None`: a stored response does.
+    pub server: Option<SocketAddr>,
     /// The cause of a failure.
     pub cause: &'static str,
     /// What scripts keep from one event of the exchange to the next.
@@ -59,6 +65,8 @@ const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0
 impl Default for Seen {
     fn default() -> Self {
         Self {
+            now_ns: 0,
+            is_asked_only: false,
             service: String::new(),
             client: NOWHERE,
             listener: NOWHERE,
@@ -70,6 +78,7 @@ impl Default for Seen {
             request: Head::default(),
             status: 0,
             response: Head::default(),
+            server: None,
             cause: "",
             variables: Vec::new(),
         }
@@ -90,11 +99,13 @@ impl Seen {
         self.version = version;
         self.tls = None;
         self.status = 0;
+        self.is_asked_only = false;
+        self.server = None;
         self.cause = "";
     }
 
-    pub fn respond(&mut self, head: &ResponseHead<'_>) {
-        self.status = head.status;
+    pub fn respond(&mut self, head: &ResponseHead<'_>, server: Option<SocketAddr>) {
+        (self.status, self.server) = (head.status, server);
         self.response.copy(&head.fields);
     }
 

@@ -14,8 +14,9 @@ use crate::{
     event::Event,
     fault::Fault,
     library::{self, libraries},
-    script::{Script, ScriptSet},
+    script::{Script, Served},
     seen::Seen,
+    servers::Servers,
 };
 
 /// What has become of an event.
@@ -30,6 +31,7 @@ pub struct Ran {
 #[derive(Default)]
 pub struct Scripts {
     machine: Option<Machine>,
+    servers: Option<Rc<dyn Servers>>,
     #[expect(clippy::vec_box, reason = "exchanges keep them in boxes")]
     spare: Vec<Box<Seen>>,
 }
@@ -40,6 +42,11 @@ const SPARE_MAX: usize = 64;
 const GARBAGE_BYTES: usize = 256 << 10;
 
 impl Scripts {
+    /// Scripts that may ask for servers.
+    pub fn asking(servers: Rc<dyn Servers>) -> Self {
+        Self { servers: Some(servers), ..Self::default() }
+    }
+
     /// Room for what scripts see of an exchange.
     pub fn room(&mut self) -> Box<Seen> {
         self.spare.pop().unwrap_or_default()
@@ -52,15 +59,15 @@ impl Scripts {
     }
 
     /// Runs the scripts for `event`, set after set, until one answers or fails.
-    pub fn run(&mut self, sets: &[Arc<ScriptSet>], event: Event, seen: &mut Box<Seen>) -> Ran {
+    pub fn run(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
         let machine = match &mut self.machine {
             Some(machine) => machine,
-            none => match Machine::new() {
+            none => match Machine::new(self.servers.clone()) {
                 Ok(machine) => none.insert(machine),
                 Err(error) => return Ran { fault: Some(Fault::of(&error, "DataScript")), ..Ran::default() },
             },
         };
-        machine.run(sets, event, seen)
+        machine.run(served, event, seen)
     }
 
     /// Whether mostly scripts may be loaded that no snapshot has any more.
@@ -100,9 +107,9 @@ struct Loaded {
 }
 
 impl Machine {
-    fn new() -> Result<Self> {
+    fn new(servers: Option<Rc<dyn Servers>>) -> Result<Self> {
         let lua = Lua::new_with(libraries(), LuaOptions::default())?;
-        let now = Rc::new(RefCell::new(Now::default()));
+        let now = Rc::new(RefCell::new(Now { servers, ..Now::default() }));
         let budget = Rc::new(Budget::new());
         library::fit(&lua)?;
         avi::fit(&lua, &now, &budget)?;
@@ -118,21 +125,25 @@ impl Machine {
         Ok(machine)
     }
 
-    fn run(&mut self, sets: &[Arc<ScriptSet>], event: Event, seen: &mut Box<Seen>) -> Ran {
+    fn run(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
         if self.lua.used_memory() > self.base_bytes + GARBAGE_BYTES {
             self.budget.lift();
             // Fails only if a finalizer does, and there is none.
             let _ = self.lua.gc_collect();
         }
-        mem::swap(&mut self.now.borrow_mut().seen, seen);
-        let fault = self.run_each(sets, event);
+        {
+            let mut now = self.now.borrow_mut();
+            mem::swap(&mut now.seen, seen);
+            (now.event, now.served) = (event, Some(served.clone()));
+        }
+        let fault = self.run_each(served, event);
         let mut now = self.now.borrow_mut();
         mem::swap(&mut now.seen, seen);
-        now.set = None;
+        now.served = None;
         Ran { acts: mem::take(&mut now.acts), fault }
     }
 
-    fn run_each(&mut self, sets: &[Arc<ScriptSet>], event: Event) -> Option<Fault> {
+    fn run_each(&mut self, Served { sets, .. }: &Served, event: Event) -> Option<Fault> {
         // Before the first one runs, because loading lifts the budget.
         for script in sets.iter().flat_map(|set| set.of(event)) {
             if let Ok(code) = &script.code
@@ -144,14 +155,7 @@ impl Machine {
         self.budget.begin();
         for (at, set) in sets.iter().enumerate() {
             for script in set.of(event) {
-                {
-                    let mut now = self.now.borrow_mut();
-                    now.event = event;
-                    if now.set.as_ref().is_none_or(|before| !Arc::ptr_eq(before, set)) {
-                        now.set = Some(set.clone());
-                        now.set_at = at;
-                    }
-                }
+                self.now.borrow_mut().set_at = at;
                 let Some(Loaded { function, globals }) = self.loaded.get(&script.id) else {
                     return script.fault().cloned();
                 };

@@ -1,9 +1,14 @@
 //! Each case is a line of a table: a script, the request that it sees, and what comes of it.
 
-use std::{fmt::Write, sync::Arc};
+use std::{fmt::Write, rc::Rc, sync::Arc};
 
-use weir_rules::{AddressGroup, AddressRange, Addresses, EditKind, HttpVersion, StringGroup};
-use weir_script::{Acts, Chosen, Ending, Event, Ran, Script, ScriptSet, Scripts, Seen, SeenTls};
+use weir_rate::{Limit, Tallies};
+use weir_rules::{
+    AddressGroup, AddressRange, Addresses, EditKind, Excess, HttpVersion, LocalResponse, Redirect, StringGroup,
+};
+use weir_script::{
+    Acts, Census, Chosen, Ending, Event, Ran, Script, ScriptSet, Scripts, Seen, SeenTls, Served, Servers,
+};
 use weir_wire::{
     head::{FieldTable, Limits},
     http1::{self, Parsed},
@@ -23,6 +28,19 @@ impl Says for Certificate {
     }
 }
 
+/// One of two servers of the first pool is up.
+struct OneUp;
+
+impl Servers for OneUp {
+    fn census(&self, _: usize, pool: usize) -> Census {
+        if pool == 0 { Census { up: 1, all: 2 } } else { Census::default() }
+    }
+
+    fn is_up(&self, _: usize, pool: usize, named: &str) -> bool {
+        pool == 0 && named == "10.0.0.1:80"
+    }
+}
+
 fn set(event: Event, source: &str) -> ScriptSet {
     let strings = |name: &str, pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -36,9 +54,24 @@ fn set(event: Event, source: &str) -> ScriptSet {
         pools: vec!["pool-a".into(), "pool-b".into()],
         pool_groups: vec!["group-a".into()],
         string_groups: vec![strings("places", &[("/a", "one"), ("/a/b", "two")]), strings("words", &[("bad", "")])],
+        limits: vec![("twice".into(), limit("twice"))],
         address_groups: vec![Arc::new(AddressGroup { uuid: String::new(), name: "inside".into(), addresses })],
         ..ScriptSet::default()
     }
+}
+
+fn served(sets: impl IntoIterator<Item = ScriptSet>) -> Arc<Served> {
+    let sets = sets.into_iter().map(Arc::new).collect();
+    let excess =
+        Excess::Respond(LocalResponse { status: 429, content_type: "a/b".into(), content: b"slow down".into() });
+    let limits = [limit("twice"), limit("custom")];
+    let tally = Some(Tallies::new(1).of("shop", 1, limits));
+    Arc::new(Served { sets, engines: 3, tally, limit: Some((limits[1], excess)), ..Served::default() })
+}
+
+/// Two events in a minute.
+fn limit(name: &str) -> Limit {
+    Limit::new("", name, 2, 60, 0)
 }
 
 /// The head that a case writes as `GET /path {Name: value} …`.
@@ -74,6 +107,7 @@ fn see(request: &str, seen: &mut Seen) -> Event {
         }
         Some(answer) => {
             seen.status = answer[..3].parse().expect("a status");
+            seen.server = (!answer.contains("stored")).then(|| "10.0.0.1:8080".parse().expect("an address"));
             for field in lines(answer).lines() {
                 let (name, value) = field.split_once(": ").expect("a field");
                 seen.response.add(name.as_bytes(), value.as_bytes());
@@ -139,13 +173,13 @@ fn told(ran: &Ran, seen: &Seen) -> String {
 /// Runs the cases of a file, and names all that come out otherwise.
 fn check(cases: &str) {
     let mut wrong = String::new();
-    let mut scripts = Scripts::default();
+    let mut scripts = Scripts::asking(Rc::new(OneUp));
     for line in cases.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
         let [script, request, wanted] =
             line.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("{line}"));
         let mut seen = scripts.room();
         let event = see(request, &mut seen);
-        let ran = scripts.run(&[Arc::new(set(event, script))], event, &mut seen);
+        let ran = scripts.run(&served([set(event, script)]), event, &mut seen);
         let found = told(&ran, &seen);
         if found != wanted {
             writeln!(wrong, "{script} | {request}\n  wanted {wanted}\n  found  {found}").expect("a String takes all");
@@ -163,6 +197,100 @@ fn scripts_read_what_the_table_says() {
 #[test]
 fn scripts_do_what_the_table_says() {
     check(include_str!("cases/act.txt"));
+}
+
+#[test]
+fn scripts_calculate_what_the_table_says() {
+    check(include_str!("cases/utils.txt"));
+}
+
+#[test]
+fn scripts_keep_what_the_table_says() {
+    check(include_str!("cases/tables.txt"));
+}
+
+#[test]
+fn scripts_limit_what_the_table_says() {
+    check(include_str!("cases/rates.txt"));
+}
+
+#[test]
+fn profile_says_what_becomes_of_a_request_beyond_its_limit() {
+    let (host, path, add_query) = Default::default();
+    let redirect = Redirect { status: 302, tls: true, port: None, host, path, keep_query: true, add_query };
+    for (excess, action, wanted) in [
+        (Excess::Report, "NONE", "log true avi.RL_ACTION_NONE"),
+        (Excess::Close { reset: false }, "CLOSE_CONN", "close"),
+        (Excess::Close { reset: true }, "RESET_CONN", "reset"),
+        (Excess::Redirect(redirect), "REDIRECT", "302 to https://a.test/x?y"),
+    ] {
+        for (defers, wanted) in [("false", wanted), ("true", &*format!("log true avi.RL_ACTION_{action}"))] {
+            let source = format!(
+                "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, 'k', true) avi.vs.rate_limit(avi.RL_CUSTOM_STRING, 'k', true) \
+                local beyond, action = avi.vs.rate_limit(avi.RL_CUSTOM_STRING, 'k', {defers}) \
+                assert(action == avi.RL_ACTION_{action}) avi.vs.log(beyond, ' ', action)"
+            );
+            let mut served = Arc::into_inner(served([set(Event::Request, &source)])).expect("it is alone");
+            served.limit = Some((limit("custom"), excess.clone()));
+            let (mut scripts, mut seen) = (Scripts::default(), Box::default());
+            see("GET /x?y", &mut seen);
+            assert_eq!(told(&scripts.run(&Arc::new(served), Event::Request, &mut seen), &seen), wanted);
+        }
+    }
+}
+
+#[test]
+fn question_counts_for_no_limit() {
+    let source = "for i = 1, 9 do avi.vs.log(avi.vs.ratelimit.exceed('twice', 'k')) end";
+    let (served, mut scripts) = (served([set(Event::Request, source)]), Scripts::default());
+    let mut seen = scripts.room();
+    see("GET /", &mut seen);
+    seen.is_asked_only = true;
+    let said = told(&scripts.run(&served, Event::Request, &mut seen), &seen);
+    assert_eq!(said, format!("log false{}", " / false".repeat(8)));
+}
+
+/// Runs scripts one after the other, each at its second; returns what they log.
+fn kept(served: &Arc<Served>, times: &[u64]) -> Vec<String> {
+    let mut scripts = Scripts::default();
+    let mut at = |second: &u64| {
+        let mut seen = scripts.room();
+        see("GET /", &mut seen);
+        seen.now_ns = second * 1_000_000_000;
+        told(&scripts.run(served, Event::Request, &mut seen), &seen)
+    };
+    times.iter().map(&mut at).collect()
+}
+
+#[test]
+fn tables_are_there_for_later_requests_and_other_workers_until_their_time_is_over() {
+    let source = "local n, left = avi.vs.table_lookup('hits', avi.vs.client_ip(), 0) \
+        avi.vs.log(tostring(n), ' ', tostring(left)) \
+        if not n then avi.vs.table_insert('hits', avi.vs.client_ip(), 7, 60) end";
+    let served = served([set(Event::Request, source)]);
+    assert_eq!(kept(&served, &[5, 5, 34]), ["log nil nil", "log 7 60", "log 7 31"]);
+    assert_eq!(kept(&served, &[64, 65]), ["log 7 1", "log nil nil"]);
+}
+
+#[test]
+fn lookup_and_refresh_prolong_a_value() {
+    let source = "local v = avi.vs.table_lookup('k') if not v then avi.vs.table_insert('k', 'v', 10) end \
+        avi.vs.log(tostring(v), ' ', tostring(avi.vs.table_refresh('k', 20)))";
+    let served = served([set(Event::Request, source)]);
+    // A lookup that says no time leaves the value at least 300 seconds.
+    assert_eq!(kept(&served, &[1, 20, 319, 620]), ["log nil true", "log v true", "log v true", "log nil true"]);
+}
+
+#[test]
+fn question_keeps_nothing() {
+    let source = "avi.vs.log(tostring(avi.vs.table_insert('k', 'v')), tostring(avi.vs.table_lookup('k')))";
+    let (served, mut scripts) = (served([set(Event::Request, source)]), Scripts::default());
+    for _ in 0..2 {
+        let mut seen = scripts.room();
+        see("GET /", &mut seen);
+        seen.is_asked_only = true;
+        assert_eq!(told(&scripts.run(&served, Event::Request, &mut seen), &seen), "log truenil");
+    }
 }
 
 #[test]
@@ -203,7 +331,7 @@ fn scripts_compile_where_the_table_says() {
 fn broken_script_fails_in_its_turn_each_time() {
     let mut scripts = Scripts::default();
     let sets = ["avi.vs.log('one')", "local a = 1\nif a then", "error('never')"];
-    let sets = sets.map(|source| Arc::new(set(Event::Request, source)));
+    let sets = served(sets.map(|source| set(Event::Request, source)));
     for _ in 0..2 {
         let mut seen = scripts.room();
         see("GET /", &mut seen);
@@ -219,7 +347,7 @@ fn scripts_of_one_event_run_in_order_until_one_answers() {
     let mut scripts = Scripts::default();
     let sets =
         ["avi.vs.log('one') avi.vs.reqvar.a = 1", "avi.vs.log(avi.vs.reqvar.a) avi.vs.ds_done()", "error('never')"];
-    let sets = sets.map(|source| Arc::new(set(Event::Request, source)));
+    let sets = served(sets.map(|source| set(Event::Request, source)));
     let mut seen = scripts.room();
     see("GET /", &mut seen);
     assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log one / 1");
@@ -229,7 +357,7 @@ fn scripts_of_one_event_run_in_order_until_one_answers() {
 #[test]
 fn nothing_of_one_event_is_there_in_the_next() {
     let mut scripts = Scripts::default();
-    let set = [Arc::new(set(Event::Request, "avi.vs.log(tostring(kept)) kept = 1"))];
+    let set = served([set(Event::Request, "avi.vs.log(tostring(kept)) kept = 1")]);
     for _ in 0..3 {
         let mut seen = scripts.room();
         see("GET /", &mut seen);
@@ -241,11 +369,11 @@ fn nothing_of_one_event_is_there_in_the_next() {
 #[test]
 fn forgotten_scripts_can_be_loaded_again() {
     let mut scripts = Scripts::default();
-    let sets = ["avi.vs.log(1)", "avi.vs.log(2)"].map(|source| Arc::new(set(Event::Request, source)));
+    let sets = served(["avi.vs.log(1)", "avi.vs.log(2)"].map(|source| set(Event::Request, source)));
     for _ in 0..2 {
         let mut seen = scripts.room();
         see("GET /", &mut seen);
         assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log 1 / 2");
-        scripts.keep(sets[..1].iter().flat_map(|set| &set.scripts));
+        scripts.keep(sets.sets[..1].iter().flat_map(|set| &set.scripts));
     }
 }

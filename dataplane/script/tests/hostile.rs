@@ -6,20 +6,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use weir_script::{Event, Script, ScriptSet, Scripts};
+use weir_script::{Event, Script, ScriptSet, Scripts, Served};
 
 /// A worker stands still for no longer.
 const STILL_MAX: Duration = Duration::from_millis(25);
 
-fn set(source: &str) -> Arc<ScriptSet> {
+fn set(source: &str) -> Arc<Served> {
     set_of(&[source])
 }
 
 /// Runs a script; returns how long the worker stood still, and the fault.
-fn run(scripts: &mut Scripts, set: &Arc<ScriptSet>) -> (Duration, String) {
+fn run(scripts: &mut Scripts, set: &Arc<Served>) -> (Duration, String) {
     let mut seen = scripts.room();
     let since = Instant::now();
-    let ran = scripts.run(std::slice::from_ref(set), Event::Request, &mut seen);
+    let ran = scripts.run(set, Event::Request, &mut seen);
     scripts.give_back(seen);
     (since.elapsed(), ran.fault.map(|fault| fault.to_string()).unwrap_or_default())
 }
@@ -203,6 +203,40 @@ fn lists_of_one_long_text_are_copied_no_further_than_they_may() {
     }
 }
 
+#[test]
+fn hashes_and_ciphers_take_no_longer_than_they_may() {
+    let text = "local s, k = string.rep('x', 65536), string.rep('k', 32) while true do";
+    for call in
+        ["avi.utils.md5_hash(s)", "avi.utils.murmur_hash(s)", "avi.crypto.encrypt(s, k)", "avi.crypto.decrypt(s, k)"]
+    {
+        check(&format!("{text} {call} end"), TIME);
+    }
+    check("while true do avi.utils.ip_in_subnet('10.1.2.3', '10.0.0.0/8') end", STEPS);
+    check("while true do avi.utils.ip.netaddr('10.1.2.3', 8) end", STEPS);
+}
+
+#[test]
+fn tables_take_no_longer_than_they_may_and_no_more_memory() {
+    check("for i = 1, 1e9 do avi.vs.table_insert('k' .. i, 'v') end", STEPS);
+    check(
+        "for i = 1, 1e9 do avi.vs.table_insert('t' .. i, 'k', 'v', 1) avi.vs.table_lookup('t' .. i, 'k', 9) end",
+        STEPS,
+    );
+    check("local s = string.rep('x', 400000) while true do pcall(avi.vs.table_insert, s, s) end", "");
+    check("local s = string.rep('x', 1000) for i = 1, 1e9 do avi.vs.table_insert(i, s) end", STEPS);
+    let (served, before) = (
+        set("local s = string.rep('x', 900) for i = 1, 20000 do
+        avi.vs.table_insert(avi.utils.rand_bytes(20), s) end"),
+        resident_bytes(),
+    );
+    let mut scripts = Scripts::default();
+    for _ in 0..12 {
+        run(&mut scripts, &served);
+    }
+    let more = resident_bytes().saturating_sub(before);
+    assert!(more < 160 << 20, "the process has grown by {more} bytes");
+}
+
 /// The most that the process has had in memory.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
@@ -255,6 +289,18 @@ fn function_that_is_called_while_another_runs_does_not_stop_the_worker() {
         "avi.pool.select(t, t, t)",
         "avi.stringgroup.contains(t, t)",
         "avi.utils.base64_encode(t)",
+        "avi.utils.md5_hash(t)",
+        "avi.utils.ip.netaddr(t, t)",
+        "avi.crypto.encrypt(t, t, t, t)",
+        "avi.pool.get_servers(t)",
+        "avi.vs.ratelimit.exceed(t, t, t)",
+        "avi.vs.rate_limit(t, t, t)",
+        "avi.vs.table_insert(t, t)",
+        "avi.vs.table_insert('t', t, t, t)",
+        "avi.vs.table_lookup(t)",
+        "avi.vs.table_refresh(t, t)",
+        "avi.vs.table_remove(t)",
+        "avi.pool.get_server_status(t, t, t)",
         "table.concat({t, t})",
         "table.sort({t, t, t})",
         "table.move(t, 1, 3, 2)",
@@ -270,7 +316,7 @@ fn log_has_its_bound_and_takes_all_bytes() {
     let logged = |source: &str| {
         let mut scripts = Scripts::default();
         let mut seen = scripts.room();
-        scripts.run(std::slice::from_ref(&set(source)), Event::Request, &mut seen).acts.log
+        scripts.run(&set(source), Event::Request, &mut seen).acts.log
     };
     for source in [
         "while true do avi.vs.log('') end",
@@ -286,11 +332,11 @@ fn log_has_its_bound_and_takes_all_bytes() {
     assert_eq!(logged(&format!("avi.vs.log({table})")), "a\u{fffd}0");
 }
 
-fn set_of(sources: &[&str]) -> Arc<ScriptSet> {
+fn set_of(sources: &[&str]) -> Arc<Served> {
     let scripts = sources.iter().map(|source| Script::compile("hostile", Event::Request, source)).collect();
     let set = ScriptSet { scripts, ..ScriptSet::default() };
     set.scripts.iter().for_each(|script| assert_eq!(script.fault(), None));
-    Arc::new(set)
+    Arc::new(Served { sets: [Arc::new(set)].into(), ..Served::default() })
 }
 
 #[test]

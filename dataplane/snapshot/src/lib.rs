@@ -70,7 +70,7 @@ pub use pool_group::PoolGroup;
 pub use pool_rules::{Aim, PoolRules};
 pub use reselect::Reselect;
 pub use role::{Hosting, Role};
-pub use scripts::ServiceScripts;
+pub use scripts::{Destinations, ServiceScripts};
 pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Snapshot};

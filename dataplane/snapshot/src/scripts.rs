@@ -3,16 +3,24 @@
 use std::sync::Arc;
 
 use weir_api::dataplane::v1;
-use weir_script::{Event, Script, ScriptSet};
+use weir_rate::{Engines, Limit};
+use weir_rules::Excess;
+use weir_script::{Event, Script, ScriptSet, Served};
 
 use crate::{
-    Pool, PoolGroup, Server,
+    Pool, PoolGroup, Server, Worker,
     finding::{Findings, Subject},
     kept::Objects,
-    policies::Groups,
+    policies::{
+        Groups,
+        rate::{Place, check_rate, read_limit},
+    },
     pool::KeptPool,
     pool_group::KeptGroup,
 };
+
+/// The operator's field for [`Served::limit`].
+const CUSTOM: &str = "dos_rl_profile.rl_profile.custom_requests_rate_limit";
 
 /// A set, and what it was made from.
 #[derive(Clone, Debug)]
@@ -71,6 +79,15 @@ impl Groups<'_> {
                 None => findings.error(subject, "ipgroup_refs", format!("there is no group of addresses {uuid}")),
             }
         }
+        for (at, limit) in source.limits.iter().enumerate() {
+            let at = format!("rate_limiters[{at}]");
+            if limit.name.is_empty() || set.limits.iter().any(|(other, _)| *other == limit.name) {
+                findings.error(subject, format!("{at}.name"), "is empty, or that of another one");
+            }
+            check_rate(subject, &at, (limit.count, limit.period_s, limit.burst), findings);
+            let counted = Limit::new(&source.uuid, &limit.name, limit.count, limit.period_s, limit.burst);
+            set.limits.push((limit.name.clone(), counted));
+        }
         if findings.errors.len() > before || !is_sound {
             return None;
         }
@@ -82,8 +99,8 @@ impl Groups<'_> {
 /// The scripts of a virtual service, in their order, and where they send requests.
 #[derive(Debug)]
 pub struct ServiceScripts {
-    pub sets: Box<[Arc<ScriptSet>]>,
-    destinations: Box<[Destinations]>,
+    pub served: Arc<Served>,
+    pub destinations: Arc<[Destinations]>,
     /// In which events some run.
     pub on_request: bool,
     pub on_response: bool,
@@ -92,7 +109,7 @@ pub struct ServiceScripts {
 
 /// What the scripts of a set may choose, in the order of the set.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Destinations {
+pub struct Destinations {
     pub pools: Vec<Arc<Pool>>,
     pub groups: Vec<Arc<PoolGroup>>,
 }
@@ -102,6 +119,7 @@ pub(crate) struct Destinations {
 pub(crate) struct ScriptParts {
     pub sets: Vec<Arc<ScriptSet>>,
     pub destinations: Vec<Destinations>,
+    pub limit: Option<(Limit, Excess)>,
 }
 
 /// Reads which scripts a virtual service has.
@@ -162,17 +180,32 @@ impl ScriptReader<'_> {
             parts.sets.push(set.object.clone());
             parts.destinations.push(destinations);
         }
+        if let Some(limit) = source.script_limit.as_ref().filter(|_| !parts.sets.is_empty()) {
+            let place = Place { subject: service, at: CUSTOM, scope: "", identity: CUSTOM };
+            let read = read_limit(&place, limit, findings)?;
+            parts.limit = Some((read.limit.limit, read.excess));
+        }
         Some(parts)
     }
 }
 
 impl ScriptParts {
-    pub fn into_scripts(self) -> Option<Box<ServiceScripts>> {
+    pub fn into_scripts(self, worker: &Worker, service: &v1::VirtualService) -> Option<Box<ServiceScripts>> {
         let has = |event| self.sets.iter().any(|set| set.has(event));
         let [on_request, on_response, on_failure] = Event::ALL.map(has);
         (on_request || on_response || on_failure).then(|| {
-            let (sets, destinations) = (self.sets.into(), self.destinations.into());
-            Box::new(ServiceScripts { sets, destinations, on_request, on_response, on_failure })
+            let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
+            let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
+            let engines = Engines { count: service.engines, seed: service.key_seed };
+            let served = Arc::new(Served {
+                store: worker.stores.of(&service.uuid),
+                engines: service.engines,
+                tally: (!limits.is_empty()).then(|| worker.tallies.of(&service.uuid, engines, limits)),
+                sets: self.sets.into(),
+                limit: self.limit,
+            });
+            let destinations = self.destinations.into();
+            Box::new(ServiceScripts { served, destinations, on_request, on_response, on_failure })
         })
     }
 }
@@ -199,7 +232,7 @@ impl ServiceScripts {
 
     /// The scripts of all sets.
     pub fn all(&self) -> impl Iterator<Item = &Script> {
-        self.sets.iter().flat_map(|set| &set.scripts)
+        self.served.sets.iter().flat_map(|set| &set.scripts)
     }
 
     /// All pools and groups that scripts may choose.
@@ -215,7 +248,8 @@ impl ServiceScripts {
         let same = |one: &Destinations, other: &Destinations| {
             are_same(&one.pools, &other.pools) && are_same(&one.groups, &other.groups)
         };
-        are_same(&self.sets, &parts.sets)
+        are_same(&self.served.sets, &parts.sets)
+            && self.served.limit == parts.limit
             && self.destinations.iter().zip(&parts.destinations).all(|(one, other)| same(one, other))
     }
 }

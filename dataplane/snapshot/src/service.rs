@@ -287,7 +287,7 @@ impl ServiceReader<'_> {
             return None;
         }
         let policies = policies.and_then(|parts| parts.into_policies(|limits| self.tally(source, limits)));
-        let scripts = scripts.and_then(ScriptParts::into_scripts);
+        let scripts = scripts.and_then(|parts| parts.into_scripts(self.worker, source));
         let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
         let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
         let object = Arc::new(VirtualService {

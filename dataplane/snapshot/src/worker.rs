@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_cache::Invalidations;
 use weir_rate::Tallies;
+use weir_script::Stores;
 
 #[derive(Debug)]
 pub struct Worker {
@@ -14,6 +15,8 @@ pub struct Worker {
     pub offset: u32,
     /// What limits of rates have counted, for all workers together.
     pub tallies: Tallies,
+    /// What scripts keep, for all workers together.
+    pub stores: Stores,
     /// Which stored responses hold no more, for all workers together.
     pub invalidations: Arc<Invalidations>,
 }
@@ -24,12 +27,14 @@ impl Worker {
         let tallies = Tallies::new(seed);
         // Servers show the offset by who begins with which of them, so it tells nothing of the rest of the seed.
         let offset = (seed >> 32) as u32;
+        let stores = Stores::default();
         let invalidations = Arc::new(Invalidations::default());
         let worker = |index| Self {
             provider: weir_tls::Provider::new(),
             workers,
             offset: offset.wrapping_add(index),
             tallies: tallies.clone(),
+            stores: stores.clone(),
             invalidations: invalidations.clone(),
         };
         (0..workers).map(worker).collect()

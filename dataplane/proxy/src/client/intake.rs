@@ -187,7 +187,7 @@ impl Received<'_> {
                 edits: ruled.edits.as_ref(),
                 certificate: ruled.certificate.as_ref(),
             };
-            let asked = scripting.ask(scripts, |seen| shown.fill(seen));
+            let asked = scripting.ask(scripts, pools, |seen| shown.fill(seen, io.now()));
             if !scripting.said.is_empty() {
                 records.note_said(client.noted, &mut scripting.said);
             }

@@ -11,7 +11,7 @@ use weir_snapshot::VirtualService;
 use weir_tls::ClientCertificate;
 use weir_wire::{head::RequestHead, x509::Says};
 
-use crate::{client::Client, scripting::follow_rules};
+use crate::{client::Client, io::Time, scripting::follow_rules};
 
 /// A request before its scripts run.
 pub(super) struct Shown<'b> {
@@ -29,9 +29,10 @@ pub(super) struct Shown<'b> {
 
 impl Shown<'_> {
     /// Shows the request as it would go to its server.
-    pub fn fill(&self, seen: &mut Seen) {
+    pub fn fill(&self, seen: &mut Seen, now: Time) {
         let client = self.client;
         seen.begin(&self.service.name, self.head, self.version);
+        seen.now_ns = now.nanos;
         seen.client = SocketAddr::new(self.address, client.peer.port());
         seen.listener = client.destination();
         let certificate = || self.certificate.map(|certificate| certificate.clone() as Arc<dyn Says>);

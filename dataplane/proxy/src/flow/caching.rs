@@ -179,7 +179,7 @@ impl Proxy {
         };
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let (mut seen, mut replaced) = (exchange.take_seen(), None);
-        let Core { cache, coders, date, fields, scripts, records, .. } = &mut *core;
+        let Core { cache, coders, date, fields, scripts, pools, records, .. } = &mut *core;
         let context = Context::of_stored(exchange, client, &object, goes_on, (date.line(), coders, cache))?;
         // Rules and scripts see a head with all of its fields.
         let written = if given == Given::Whole && exchange.awaited().is_none() && seen.is_none() {
@@ -190,7 +190,7 @@ impl Proxy {
             let text = object.head(given, &added.concat());
             let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
             let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
-            let edits = context.run_scripts(scripts, &mut seen, &received.head, &mut replaced);
+            let edits = context.run_scripts(io, (scripts, pools, None), &mut seen, &received.head, &mut replaced);
             let body = Incoming::of_server(received.framing);
             edits.and_then(|edits| context.treat(io, &received, body, (edits, [b"", b""]), records))
         };

@@ -307,7 +307,8 @@ impl Parties<'_> {
                     return Ok(None);
                 }
             }
-            let edits = context.run_scripts(&mut core.scripts, &mut seen, head, &mut replaced)?;
+            let asked = (&mut core.scripts, &mut core.pools, Some(place.server));
+            let edits = context.run_scripts(io, asked, &mut seen, head, &mut replaced)?;
             context.translate(io, received, Incoming::of_server(received.framing), edits, &mut core.records)
         });
         if is_scripted {
@@ -351,7 +352,8 @@ impl Parties<'_> {
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, (server.place, status), io.now()) {
             true => Ok(None),
             false => {
-                let edits = context.run_scripts(&mut core.scripts, &mut seen, &received.head, &mut replaced);
+                let asked = (&mut core.scripts, &mut core.pools, Some(server.place.server));
+                let edits = context.run_scripts(io, asked, &mut seen, &received.head, &mut replaced);
                 edits.and_then(|edits| context.translate(io, received, body, edits, &mut core.records))
             }
         };
@@ -538,26 +540,29 @@ impl<'p> Context<'p> {
         Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 
-    /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run.
+    /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run. Beside the
+    /// pools stands the server that answers.
     #[inline(always)]
-    pub(super) fn run_scripts(
+    pub(super) fn run_scripts<I: Io>(
         &self,
-        scripting: &mut Scripting,
+        io: &I,
+        asked: (&mut Scripting, &mut Pools, Option<u32>),
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
         replaced: &mut Option<Replaced>,
     ) -> Result<Option<Edits<'static>>, Error> {
         match seen {
-            Some(_) if head.status >= 200 => self.ask_scripts(scripting, seen, head, replaced),
+            Some(_) if head.status >= 200 => self.ask_scripts(io, asked, seen, head, replaced),
             _ => Ok(None),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_scripts(
+    fn ask_scripts<I: Io>(
         &self,
-        scripting: &mut Scripting,
+        io: &I,
+        (scripting, pools, server): (&mut Scripting, &mut Pools, Option<u32>),
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
         replaced: &mut Option<Replaced>,
@@ -568,7 +573,9 @@ impl<'p> Context<'p> {
         let is_for_cache = head.status == 304 && caching.is_some_and(|caching| caching.stale.is_some());
         let (Some(scripts), false) = (scripts, is_for_cache) else { return Ok(None) };
         let Some(mut shown) = seen.take() else { return Ok(None) };
-        let done = scripting.respond(scripts, &mut shown, head);
+        let servers = self.exchange.pool().map_or(&[][..], |pool| &pool.servers);
+        let server = servers.iter().find(|one| Some(one.id) == server).map(|one| one.address);
+        let done = scripting.respond(scripts, pools, &mut shown, (head, server), io.now());
         scripting.give_back(shown);
         done.map(|edits| (!edits.is_empty()).then_some(edits)).map_err(|halt| {
             if let Some(caching) = caching {

@@ -1,6 +1,6 @@
 //! DataScripts: what becomes of requests and responses by them.
 
-use weir_api::dataplane::v1::{self as api, Named, Plan, Script, ScriptEvent, ScriptSet};
+use weir_api::dataplane::v1::{self as api, Named, Plan, Script, ScriptEvent, ScriptLimit, ScriptSet};
 use weir_proxy::io::{Close, Gone};
 use weir_telemetry::Cause;
 
@@ -268,4 +268,115 @@ fn streams_have_their_scripts_too() {
     stage.says(server, OK);
     browser.hears(&mut stage);
     assert_eq!(browser.heard(), ["3: 200", "3: ok, all"]);
+}
+
+#[test]
+fn script_asks_which_servers_are_up() {
+    let source = "local up, all = avi.pool.get_servers('nine') avi.vs.log(up, ' of ', all) \
+        avi.http.response(up > 0 and 200 or 503, {}, up .. ' of ' .. all .. ' ' \
+        .. avi.pool.get_server_status('nine', '10.1.9.1', 8000) .. avi.pool.get_server_status('nine', '10.1.9.2', 8000))";
+    let mut plan = scripted(&[(REQ, source)]);
+    plan.pools[1].monitored = true;
+    let mut stage = Stage::new(&plan);
+    stage.proxy.set_server_up(&mut stage.tape, "pool-9", "server 0", true);
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let sent = stage.sent(client);
+    assert!(status(&sent) == "200" && sent.ends_with("1 of 1 10"), "{sent}");
+    stage.proxy.set_server_up(&mut stage.tape, "pool-9", "server 0", false);
+    stage.says(client, get("shop.test", "/"));
+    let sent = stage.sent(client);
+    assert!(status(&sent) == "503" && sent.ends_with("0 of 1 00"), "{sent}");
+}
+
+#[test]
+fn response_knows_its_server() {
+    let source = "avi.http.add_header('X-Server', avi.pool.server_ip()) \
+        avi.http.add_header('X-Both', table.concat({avi.pool.get_server_info()}, ' '))";
+    let mut stage = Stage::new(&scripted(&[(RESP, source)]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let server = stage.connected();
+    stage.says(server, OK);
+    let sent = stage.sent(client);
+    assert!(sent.contains("X-Server: 10.1.0.1\r\n") && sent.contains("X-Both: 10.1.0.1 8000\r\n"), "{sent}");
+}
+
+/// The scripts of docs/datascript.md, in their order.
+fn documented(at: usize) -> &'static str {
+    let page = include_str!("../../../../docs/datascript.md");
+    let block = page.split("```lua\n").nth(at + 1).expect("a script");
+    block.split("```").next().expect("its end")
+}
+
+#[test]
+fn table_binds_clients_to_a_server_that_is_up_as_its_page_says() {
+    let mut plan = scripted_with(plan(3), &[(REQ, documented(2)), (RESP, documented(3))]);
+    plan.script_sets[0].pools = vec![Named { name: "api".into(), uuid: plan.pools[0].uuid.clone() }];
+    plan.pools[0].monitored = true;
+    let mut stage = Stage::new(&plan);
+    for at in 0..3 {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {at}"), true);
+    }
+    let ask = |stage: &mut Stage, token: &str| {
+        let client = stage.client();
+        let head = format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Token: {token}\r\nConnection: close\r\n\r\n");
+        stage.says(client, head);
+        let server = stage.connected();
+        let address = stage.dialled_address();
+        stage.says(server, OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+        assert_eq!(status(&stage.sent(client)), "200");
+        address
+    };
+    let first = ask(&mut stage, "a");
+    let others: Vec<String> = (0..6).map(|number| ask(&mut stage, &format!("b{number}"))).collect();
+    assert!(others.iter().any(|other| *other != first), "{others:?}");
+    (0..6).for_each(|_| assert_eq!(ask(&mut stage, "a"), first));
+    let at = (0..3).find(|at| first == format!("10.1.0.{}:8000", at + 1)).expect("one of three");
+    stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {at}"), false);
+    let second = ask(&mut stage, "a");
+    assert_ne!(second, first);
+    (0..6).for_each(|_| assert_eq!(ask(&mut stage, "a"), second));
+}
+
+#[test]
+fn limit_of_a_set_counts_for_each_client_as_its_page_says() {
+    let mut plan = scripted(&[(REQ, documented(4))]);
+    plan.script_sets[0].limits = vec![ScriptLimit { name: "logins".into(), count: 5, period_s: 10, burst: 0 }];
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    for number in 0..5 {
+        stage.says(client, get("shop.test", "/login"));
+        let server = if number == 0 { stage.connected() } else { stage.dialled() };
+        stage.says(server, OK);
+        assert_eq!(status(&stage.sent(client)), "200", "{number}");
+    }
+    stage.says(client, get("shop.test", "/login"));
+    let sent = stage.sent(client).to_ascii_lowercase();
+    assert!(status(&sent) == "429" && sent.contains("retry-after: 10\r\n") && sent.ends_with("slow down"), "{sent}");
+    stage.tape.sleep(std::time::Duration::from_secs(2));
+    stage.says(client, get("shop.test", "/login"));
+    assert_eq!(stage.sent(client), "", "it goes to its server");
+}
+
+#[test]
+fn limit_of_the_profile_answers_as_the_profile_says() {
+    let source = "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, avi.http.get_header('X-Key'))";
+    let mut plan = scripted(&[(REQ, source)]);
+    let response = api::LocalResponse { status: 429, content_type: "text/html".into(), content: b"<b>no</b>".into() };
+    plan.virtual_services[0].script_limit = Some(api::RateLimit {
+        count: 1,
+        period_s: 60,
+        action: Some(api::rate_limit::Action::Response(response)),
+        ..Default::default()
+    });
+    let mut stage = Stage::new(&plan);
+    let ask = |stage: &mut Stage, key: &str| {
+        let client = stage.client();
+        stage.says(client, format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Key: {key}\r\n\r\n"));
+        stage.sent(client)
+    };
+    assert_eq!((ask(&mut stage, "a"), ask(&mut stage, "b")), (String::new(), String::new()));
+    let sent = ask(&mut stage, "a");
+    assert!(status(&sent) == "429" && sent.contains("retry-after: 60\r\n") && sent.ends_with("<b>no</b>"), "{sent}");
 }

@@ -1,29 +1,55 @@
-//! `avi.pool` and `avi.poolgroup`: where a request goes.
+//! `avi.pool` and `avi.poolgroup`: where a request goes, and what the servers there do.
+
+use std::net::SocketAddr;
 
 use mlua::{Error, LuaString, Result, Value};
 
 use super::{
-    IN_REQUEST, Maker, Now,
+    IN_BOTH, IN_REQUEST, IN_RESPONSE, Maker, Now,
     text::{name, written},
 };
-use crate::acts::Chosen;
+use crate::{acts::Chosen, servers::Census};
 
 pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
     maker.put("select", IN_REQUEST, |_, now, args: (LuaString, Option<LuaString>, Option<Value>)| {
         let (wanted, server, port) = args;
-        let pool = place(now, &wanted, |set| &set.pools, "pool_refs", "pool")?;
-        let server = match (server, port) {
-            (None, _) => None,
-            (Some(server), None | Some(Value::Nil)) => Some(name(&server)?),
-            (Some(server), Some(port)) => {
-                let (server, port) = (name(&server)?, String::from_utf8_lossy(&written(&port)?).into_owned());
-                let is_v6 = server.contains(':') && !server.starts_with('[');
-                Some(if is_v6 { format!("[{server}]:{port}") } else { format!("{server}:{port}") })
-            }
-        };
+        let pool = place_of_pool(now, &wanted)?;
+        let server = server.map(|server| server_name(&server, port)).transpose()?;
         now.acts.chosen = Some(Chosen::Pool { set: now.set_at, pool, server });
         Ok(())
+    })?;
+    maker.put("get_servers", IN_BOTH, |_, now, wanted: LuaString| {
+        let pool = place_of_pool(now, &wanted)?;
+        let census = now.servers.as_ref().map_or(Census::default(), |servers| servers.census(now.set_at, pool));
+        Ok((census.up, census.all))
+    })?;
+    maker.put("get_server_status", IN_BOTH, |_, now, (wanted, server, port): (LuaString, LuaString, Value)| {
+        let (pool, server) = (place_of_pool(now, &wanted)?, server_name(&server, Some(port))?);
+        Ok(u8::from(now.servers.as_ref().is_some_and(|servers| servers.is_up(now.set_at, pool, &server))))
+    })?;
+    for name in ["server_ip", "get_server_ip"] {
+        maker.put(name, IN_RESPONSE, |_, now, ()| Ok(now.seen.server.map(|server| ip(&server))))?;
+    }
+    maker.put("get_server_info", IN_RESPONSE, |_, now, ()| {
+        Ok((now.seen.server.map(|server| ip(&server)), now.seen.server.map(|server| server.port())))
     })
+}
+
+fn ip(server: &SocketAddr) -> String {
+    server.ip().to_canonical().to_string()
+}
+
+/// A server as [`Chosen`] names it.
+fn server_name(server: &LuaString, port: Option<Value>) -> Result<String> {
+    let server = name(server)?;
+    let Some(port) = port.filter(|port| !port.is_nil()) else { return Ok(server) };
+    let port = String::from_utf8_lossy(&written(&port)?).into_owned();
+    let is_v6 = server.contains(':') && !server.starts_with('[');
+    Ok(if is_v6 { format!("[{server}]:{port}") } else { format!("{server}:{port}") })
+}
+
+fn place_of_pool(now: &Now, wanted: &LuaString) -> Result<usize> {
+    place(now, wanted, |set| &set.pools, "pool_refs", "pool")
 }
 
 pub(super) fn fill_group(maker: &Maker<'_>) -> Result<()> {
@@ -46,7 +72,7 @@ fn place(
     kind: &str,
 ) -> Result<usize> {
     let wanted = wanted.as_bytes();
-    let names = now.set.as_deref().map(names);
+    let names = now.set().map(names);
     let found = names.and_then(|names| names.iter().position(|name| name.as_bytes() == &*wanted));
     found.ok_or_else(|| {
         let wanted = String::from_utf8_lossy(&wanted);

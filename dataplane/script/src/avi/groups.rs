@@ -28,7 +28,7 @@ fn find(
     criterion: Criterion,
     small: bool,
 ) -> Result<Answer> {
-    let groups = now.set.as_deref().map_or(&[][..], |set| &set.string_groups);
+    let groups = now.set().map_or(&[][..], |set| &set.string_groups);
     let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
     let group = found.ok_or_else(|| missing("string group", &group, "string_group_refs"))?;
     group.prepare(criterion, small).map_err(|error| Error::runtime(error.to_string()))?;
@@ -43,7 +43,7 @@ fn find(
 
 pub(super) fn fill_addresses(maker: &Maker<'_>) -> Result<()> {
     maker.put("contains", IN_BOTH, |_, now, (group, address): (LuaString, LuaString)| {
-        let groups = now.set.as_deref().map_or(&[][..], |set| &set.address_groups);
+        let groups = now.set().map_or(&[][..], |set| &set.address_groups);
         let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
         let group = found.ok_or_else(|| missing("IP group", &group, "ipgroup_refs"))?;
         // Scripts give what clients send: a text that is no address is in no group.

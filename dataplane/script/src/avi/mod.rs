@@ -1,11 +1,15 @@
 //! What scripts can ask of an exchange and do to it: the tables below `avi`. A function that is not served, and a name that
 //! does not exist, raise an error that says so.
 
+mod addresses;
 mod choose;
+mod crypto;
 mod groups;
 mod hashes;
+mod rates;
 mod read;
 mod ssl;
+mod tables;
 mod text;
 mod unserved;
 mod variables;
@@ -16,21 +20,46 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use mlua::{Error, FromLuaMulti, IntoLuaMulti, Lua, Result, Table};
 
-use crate::{acts::Acts, budget::Budget, event::Event, library::guarded, script::ScriptSet, seen::Seen};
+use crate::{
+    acts::Acts,
+    budget::Budget,
+    event::Event,
+    library::guarded,
+    script::{ScriptSet, Served},
+    seen::Seen,
+    servers::Servers,
+};
 
 /// The event that runs.
 pub(crate) struct Now {
     pub event: Event,
     pub seen: Box<Seen>,
     pub acts: Acts,
-    /// Of the script that runs, and its place among those of the virtual service.
-    pub set: Option<Arc<ScriptSet>>,
+    /// `None`: no event runs.
+    pub served: Option<Arc<Served>>,
+    /// The place of the set of the script that runs.
     pub set_at: usize,
+    /// `None`: there are no pools.
+    pub servers: Option<Rc<dyn Servers>>,
 }
 
 impl Default for Now {
     fn default() -> Self {
-        Self { event: Event::Request, seen: Box::default(), acts: Acts::default(), set: None, set_at: 0 }
+        Self {
+            event: Event::Request,
+            seen: Box::default(),
+            acts: Acts::default(),
+            served: None,
+            set_at: 0,
+            servers: None,
+        }
+    }
+}
+
+impl Now {
+    /// Of the script that runs.
+    fn set(&self) -> Option<&ScriptSet> {
+        Some(&**self.served.as_ref()?.sets.get(self.set_at)?)
     }
 }
 
@@ -39,6 +68,7 @@ type Events = &'static [Event];
 const IN_ALL: Events = &Event::ALL;
 const IN_BOTH: Events = &[Event::Request, Event::Response];
 const IN_REQUEST: Events = &[Event::Request];
+const IN_RESPONSE: Events = &[Event::Response];
 
 /// What the functions of a table are made with.
 pub(crate) struct Maker<'m> {
@@ -71,24 +101,28 @@ impl<'m> Maker<'m> {
         self.table.raw_set(name, made)
     }
 
-    /// Adds a function that ends the scripts of the event, if it succeeds.
-    fn put_last<A>(
+    /// Adds a function that ends the scripts of the event, if it answers or says that they are done.
+    fn put_last<A, R>(
         &self,
         name: &'static str,
         events: Events,
-        function: fn(&Lua, &mut Now, A) -> Result<()>,
+        function: fn(&Lua, &mut Now, A) -> Result<R>,
     ) -> Result<()>
     where
         A: FromLuaMulti + 'static,
+        R: IntoLuaMulti + 'static,
     {
         let (now, path, budget) = (self.now.clone(), self.path, self.budget.clone());
-        let made = self.lua.create_function(move |lua, args: A| -> Result<()> {
+        let made = self.lua.create_function(move |lua, args: A| {
             let mut now = now.borrow_mut();
             if !events.contains(&now.event) {
                 return Err(Error::runtime(format!("{path}.{name} is not there in {}", now.event.name())));
             }
-            function(lua, &mut now, args).map_err(|error| named(error, path, name))?;
-            Err(now.finish(&budget))
+            let result = function(lua, &mut now, args).map_err(|error| named(error, path, name))?;
+            if now.acts.done || now.acts.ending.is_some() {
+                return Err(now.finish(&budget));
+            }
+            Ok(result)
         })?;
         self.table.raw_set(name, made)
     }
@@ -117,7 +151,7 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         ("ipgroup", "avi.ipgroup", groups::fill_addresses),
         ("ssl", "avi.ssl", ssl::fill),
         ("utils", "avi.utils", hashes::fill),
-        ("crypto", "avi.crypto", |_| Ok(())),
+        ("crypto", "avi.crypto", crypto::fill),
         ("l4", "avi.l4", |_| Ok(())),
     ];
     for (name, path, fill) in tables {
@@ -128,7 +162,8 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         avi.raw_set(name, maker.table)?;
     }
     // Scripts give these to functions, by these names or as texts.
-    for name in ["QUERY_TABLE", "HTTP_REQUEST", "HTTP_RESPONSE"].into_iter().chain(ssl::NAMES.map(|name| name.0)) {
+    let names = ["QUERY_TABLE", "HTTP_REQUEST", "HTTP_RESPONSE"].into_iter();
+    for name in names.chain(ssl::NAMES.map(|name| name.0)).chain(crypto::NAMES).chain(rates::NAMES) {
         avi.raw_set(name, format!("avi.{name}"))?;
     }
     avi.set_readonly(true);

@@ -24,6 +24,9 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("protocol", IN_BOTH, |_, now, ()| Ok(now.seen.tls.as_ref().map(|tls| tls.version)))?;
     maker
         .put("server_name", IN_BOTH, |_, now, ()| Ok(now.seen.tls.as_ref().and_then(|tls| tls.server_name.clone())))?;
+    maker.put("client_cert_verified", IN_BOTH, |_, now, ()| {
+        Ok(now.seen.tls.as_ref().is_some_and(|tls| tls.certificate.is_some()))
+    })?;
     maker.put("client_cert", IN_BOTH, |lua, now, wanted: Option<LuaString>| {
         let wanted = wanted.as_ref().map(name).transpose()?.unwrap_or_else(|| "CLIENT_CERT".to_owned());
         let short = wanted.strip_prefix("avi.").unwrap_or(&wanted);

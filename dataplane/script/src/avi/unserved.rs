@@ -3,30 +3,26 @@
 use mlua::Result;
 
 use super::Maker;
-use crate::library::unserved;
+use crate::library::{guarded, unserved};
 
 const NAMES: [(&str, &str); 10] = [
-    (
-        "avi.vs",
-        "persist rate_limit get_open_conns se_count set_session_id table_insert table_lookup table_refresh table_remove host",
-    ),
+    ("avi.vs", "persist get_open_conns set_session_id host"),
     (
         "avi.http",
         "get_req_body get_response_body get_request_id get_userid set_userid set_response_body_buffer_size disable \
          update_cookie get_access_token saml_session_cookie",
     ),
-    ("avi.pool", "get_servers get_server_status get_server_info get_server_ip server_ip chash name"),
+    ("avi.pool", "chash name"),
     ("avi.poolgroup", ""),
     ("avi.stringgroup", ""),
     ("avi.ipgroup", ""),
     (
         "avi.ssl",
         "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate check_client_cert_validity \
-         client_cert_verified client_cert_verify_mode client_cert_verify_error_string \
-         clear_client_cert_verify_error log_client_cert_verify_error",
+         client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error log_client_cert_verify_error",
     ),
-    ("avi.utils", "md5_hash murmur_hash ip_in_subnet get_geo_from_ip get_ip_reputation"),
-    ("avi.crypto", "encrypt decrypt"),
+    ("avi.utils", "get_geo_from_ip get_ip_reputation"),
+    ("avi.crypto", ""),
     (
         "avi.l4",
         "collect read discard modify pause resume send ds_done get_req_buffer_size sanity_check parse_record get_sni",
@@ -38,12 +34,10 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     for name in names {
         maker.table.raw_set(name, unserved(maker.lua, format!("{}.{name}", maker.path))?)?;
     }
-    for (path, tables) in [("avi.vs", "ratelimit analytics"), ("avi.utils", "ip")] {
-        for name in tables.split_whitespace().filter(|_| path == maker.path) {
-            let table = crate::library::guarded(maker.lua, &format!("{path}.{name}"), "is not served")?;
-            table.set_readonly(true);
-            maker.table.raw_set(name, table)?;
-        }
+    if maker.path == "avi.vs" {
+        let table = guarded(maker.lua, "avi.vs.analytics", "is not served")?;
+        table.set_readonly(true);
+        maker.table.raw_set("analytics", table)?;
     }
     Ok(())
 }

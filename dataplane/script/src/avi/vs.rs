@@ -3,7 +3,7 @@
 use mlua::{FromLuaMulti, Function, Lua, LuaString, MultiValue, Result, Table, Value};
 
 use super::{
-    IN_ALL, IN_BOTH, Maker,
+    IN_ALL, IN_BOTH, Maker, rates, tables,
     variables::{set_variable, variable},
     write,
 };
@@ -23,6 +23,9 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         now.acts.done = true;
         Ok(())
     })?;
+    maker.put("se_count", IN_ALL, |_, now, ()| Ok(now.served.as_ref().map_or(1, |served| served.engines.max(1))))?;
+    tables::fill(maker)?;
+    rates::fill(maker)?;
     maker.put_last("close_conn", IN_BOTH, write::close)?;
     maker.table.raw_set("reqvar", variables(maker)?)
 }

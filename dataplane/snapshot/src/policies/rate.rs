@@ -75,12 +75,21 @@ pub(crate) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut
 
 /// Whether the numbers of a rate are such as engines can count.
 pub(crate) fn check_numbers(subject: Subject<'_>, at: &str, from: &v1::RateLimit, findings: &mut Findings) -> bool {
+    check_rate(subject, &format!("{at}.rate_limiter"), (from.count, from.period_s, from.burst), findings)
+}
+
+/// The same for count, period and burst.
+pub(crate) fn check_rate(
+    subject: Subject<'_>,
+    at: &str,
+    (count, period_s, burst): (u32, u32, u32),
+    findings: &mut Findings,
+) -> bool {
     let mut is_sound = true;
-    for (field, number, least) in [("count", from.count, 1), ("period", from.period_s, 1), ("burst_sz", from.burst, 0)]
-    {
+    for (field, number, least) in [("count", count, 1), ("period", period_s, 1), ("burst_sz", burst, 0)] {
         if !(least..=NUMBER_MAX).contains(&number) {
             let message = format!("{number} is no number from {least} to {NUMBER_MAX}");
-            findings.error(subject, format!("{at}.rate_limiter.{field}"), message);
+            findings.error(subject, format!("{at}.{field}"), message);
             is_sound = false;
         }
     }

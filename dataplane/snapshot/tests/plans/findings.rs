@@ -80,6 +80,15 @@ pub const CASES: &[Case] = &[
         scripted(p, "break");
         p.virtual_services[0].script_set_uuids.clear();
     }),
+    ("rate limiters of DataScripts", |p| {
+        scripted(p, "avi.vs.log('x')");
+        let limit = |name: &str, count| ScriptLimit { name: name.to_owned(), count, period_s: 1, burst: 0 };
+        p.script_sets[0].limits = vec![limit("a", 0), limit("", 1), limit("a", 1)];
+    }),
+    ("a limit of DataScripts that counts nothing", |p| {
+        scripted(p, "avi.vs.log('x')");
+        p.virtual_services[0].script_limit = Some(RateLimit::default());
+    }),
     ("no revision", |p| p.revision = 0),
     ("a listener without an address", |p| p.virtual_services[0].listeners[0].address = "shop".to_owned()),
     ("a listener on port 0", |p| p.virtual_services[0].listeners[0].port = 0),

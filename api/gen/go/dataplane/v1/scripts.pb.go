@@ -85,6 +85,7 @@ type ScriptSet struct {
 	PoolGroups        []*Named               `protobuf:"bytes,5,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	StringGroupUuids  []string               `protobuf:"bytes,6,rep,name=string_group_uuids,json=stringGroupUuids,proto3" json:"string_group_uuids,omitempty"`
 	AddressGroupUuids []string               `protobuf:"bytes,7,rep,name=address_group_uuids,json=addressGroupUuids,proto3" json:"address_group_uuids,omitempty"`
+	Limits            []*ScriptLimit         `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -168,6 +169,82 @@ func (x *ScriptSet) GetAddressGroupUuids() []string {
 	return nil
 }
 
+func (x *ScriptSet) GetLimits() []*ScriptLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// A limit of a rate that scripts ask by its name. Each text that they give with it has a rate of its own.
+type ScriptLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // unique in its set
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	PeriodS       uint32                 `protobuf:"varint,3,opt,name=period_s,json=periodS,proto3" json:"period_s,omitempty"`
+	Burst         uint32                 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"` // less than count: count
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScriptLimit) Reset() {
+	*x = ScriptLimit{}
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScriptLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScriptLimit) ProtoMessage() {}
+
+func (x *ScriptLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScriptLimit.ProtoReflect.Descriptor instead.
+func (*ScriptLimit) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ScriptLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ScriptLimit) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ScriptLimit) GetPeriodS() uint32 {
+	if x != nil {
+		return x.PeriodS
+	}
+	return 0
+}
+
+func (x *ScriptLimit) GetBurst() uint32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 type Script struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Event         ScriptEvent            `protobuf:"varint,1,opt,name=event,proto3,enum=weir.dataplane.v1.ScriptEvent" json:"event,omitempty"`
@@ -179,7 +256,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -191,7 +268,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -204,7 +281,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Script) GetEvent() ScriptEvent {
@@ -238,7 +315,7 @@ type Named struct {
 
 func (x *Named) Reset() {
 	*x = Named{}
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -250,7 +327,7 @@ func (x *Named) String() string {
 func (*Named) ProtoMessage() {}
 
 func (x *Named) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -263,7 +340,7 @@ func (x *Named) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Named.ProtoReflect.Descriptor instead.
 func (*Named) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Named) GetName() string {
@@ -284,7 +361,7 @@ var File_dataplane_v1_scripts_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\n" +
-	"\x1adataplane/v1/scripts.proto\x12\x11weir.dataplane.v1\"\xb1\x02\n" +
+	"\x1adataplane/v1/scripts.proto\x12\x11weir.dataplane.v1\"\xe9\x02\n" +
 	"\tScriptSet\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x123\n" +
@@ -293,7 +370,13 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\vpool_groups\x18\x05 \x03(\v2\x18.weir.dataplane.v1.NamedR\n" +
 	"poolGroups\x12,\n" +
 	"\x12string_group_uuids\x18\x06 \x03(\tR\x10stringGroupUuids\x12.\n" +
-	"\x13address_group_uuids\x18\a \x03(\tR\x11addressGroupUuids\"r\n" +
+	"\x13address_group_uuids\x18\a \x03(\tR\x11addressGroupUuids\x126\n" +
+	"\x06limits\x18\b \x03(\v2\x1e.weir.dataplane.v1.ScriptLimitR\x06limits\"h\n" +
+	"\vScriptLimit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x19\n" +
+	"\bperiod_s\x18\x03 \x01(\rR\aperiodS\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\rR\x05burst\"r\n" +
 	"\x06Script\x124\n" +
 	"\x05event\x18\x01 \x01(\x0e2\x1e.weir.dataplane.v1.ScriptEventR\x05event\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1a\n" +
@@ -320,23 +403,25 @@ func file_dataplane_v1_scripts_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_scripts_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_scripts_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_dataplane_v1_scripts_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_dataplane_v1_scripts_proto_goTypes = []any{
-	(ScriptEvent)(0),  // 0: weir.dataplane.v1.ScriptEvent
-	(*ScriptSet)(nil), // 1: weir.dataplane.v1.ScriptSet
-	(*Script)(nil),    // 2: weir.dataplane.v1.Script
-	(*Named)(nil),     // 3: weir.dataplane.v1.Named
+	(ScriptEvent)(0),    // 0: weir.dataplane.v1.ScriptEvent
+	(*ScriptSet)(nil),   // 1: weir.dataplane.v1.ScriptSet
+	(*ScriptLimit)(nil), // 2: weir.dataplane.v1.ScriptLimit
+	(*Script)(nil),      // 3: weir.dataplane.v1.Script
+	(*Named)(nil),       // 4: weir.dataplane.v1.Named
 }
 var file_dataplane_v1_scripts_proto_depIdxs = []int32{
-	2, // 0: weir.dataplane.v1.ScriptSet.scripts:type_name -> weir.dataplane.v1.Script
-	3, // 1: weir.dataplane.v1.ScriptSet.pools:type_name -> weir.dataplane.v1.Named
-	3, // 2: weir.dataplane.v1.ScriptSet.pool_groups:type_name -> weir.dataplane.v1.Named
-	0, // 3: weir.dataplane.v1.Script.event:type_name -> weir.dataplane.v1.ScriptEvent
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3, // 0: weir.dataplane.v1.ScriptSet.scripts:type_name -> weir.dataplane.v1.Script
+	4, // 1: weir.dataplane.v1.ScriptSet.pools:type_name -> weir.dataplane.v1.Named
+	4, // 2: weir.dataplane.v1.ScriptSet.pool_groups:type_name -> weir.dataplane.v1.Named
+	2, // 3: weir.dataplane.v1.ScriptSet.limits:type_name -> weir.dataplane.v1.ScriptLimit
+	0, // 4: weir.dataplane.v1.Script.event:type_name -> weir.dataplane.v1.ScriptEvent
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_scripts_proto_init() }
@@ -350,7 +435,7 @@ func file_dataplane_v1_scripts_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_scripts_proto_rawDesc), len(file_dataplane_v1_scripts_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
