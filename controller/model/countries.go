@@ -20,8 +20,9 @@ type AddressRange struct{ First, Last netip.Addr }
 // AddressGroup is a set of addresses with those of its countries.
 type AddressGroup struct {
 	kinds.IpAddrGroup
-	Located [][]AddressRange // of the countries, in their order
-	IsPlace bool             // no object of an operator's, but a place that rules name
+	Located   [][]AddressRange // of the countries, in their order
+	IsPartial bool             // of a child that it closes: some of its addresses may be unknown
+	IsPlace   bool             // no object of an operator's, but a place that rules name
 }
 
 // Size is the number of addresses, subnets and ranges of a group.

@@ -295,6 +295,14 @@ func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
 			k.resolveMatch(from, found, fmt.Sprintf("vh_matches[%d].rules[%d].matches", i, j), rule.Matches)
 		}
 	}
+	// A group that closes the child may lack addresses: engines cannot tell by it what the child wants.
+	for reference, group := range found.AddressGroups {
+		if !group.IsPlace && k.closes(subject{"ipaddrgroup", group.UUID}) {
+			partial := *group
+			partial.IsPartial = true
+			found.AddressGroups[reference] = &partial
+		}
+	}
 	vs.HostGroups = found.AddressGroups
 }
 

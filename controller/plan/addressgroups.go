@@ -37,7 +37,9 @@ func (c *Compiler) addressGroup(from *model.AddressGroup) part {
 // addressGroupsOf returns the resources of groups, by uuid.
 func (c *Compiler) addressGroupsOf(groups map[string]*model.AddressGroup) (parts []part) {
 	for _, from := range groups {
-		parts = append(parts, c.addressGroup(from))
+		if !from.IsPartial { // nothing that engines get names it
+			parts = append(parts, c.addressGroup(from))
+		}
 	}
 	return sortedByUUID(parts)
 }

@@ -74,7 +74,7 @@ func addressMatch(
 	to := &dataplanev1.AddressMatch{Negated: isNegated(from.Criteria)}
 	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
 	for _, reference := range from.GroupRefs {
-		if group := groups[reference]; group != nil {
+		if group := groups[reference]; group != nil && !group.IsPartial {
 			to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
 		} else {
 			report.blocked = true // model has a finding about that
