@@ -30,6 +30,11 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		return []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r", "matches": schema.Object{
 			"hdrs": []any{field}}}}}}
 	}
+	from := func(countries ...any) []any {
+		place := schema.Object{"attribute": "ATTRIBUTE_COUNTRY_CODE", "match_operation": "IS_IN", "values": countries}
+		return []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r", "matches": schema.Object{
+			"geo_matches": []any{place}}}}}}
+	}
 	matches := matching("/a")
 	for _, step := range []struct {
 		uuid, refusal string
@@ -72,6 +77,12 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		{"q", "vh_matches[0].rules[0].matches.hdrs[0].value: is empty", child("q", schema.Object{
 			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
 			"vh_matches": posting()})},
+		{"r", "", child("r", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": from("DE", "FR")})},
+		{"s", "vh_matches[0].rules[0]: is wanted by child r", child("s", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": from("fr", "FR", "DE")})},
 		{"l", "vh_parent_vs_ref: only a VS_TYPE_VH_CHILD has a parent", schema.Object{"name": "l", "vip": vip,
 			"services": ports(84), "vh_parent_vs_ref": "/api/virtualservice/front"}},
 	} {

@@ -106,8 +106,16 @@ func (m *MatchTarget) besidePath() string {
 	if len(m.Hdrs) == 0 {
 		beside.Hdrs = nil
 	}
-	if len(m.GeoMatches) == 0 {
-		beside.GeoMatches = nil
+	beside.GeoMatches = nil
+	for i := range m.GeoMatches {
+		match := m.GeoMatches[i]
+		match.Values = nil
+		for _, value := range m.GeoMatches[i].Values {
+			match.Values = append(match.Values, match.Place(value))
+		}
+		slices.Sort(match.Values)
+		match.Values = slices.Compact(match.Values)
+		beside.GeoMatches = append(beside.GeoMatches, match)
 	}
 	if reflect.DeepEqual(beside, MatchTarget{}) {
 		return ""

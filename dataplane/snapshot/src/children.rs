@@ -78,7 +78,8 @@ impl Children {
         }
     }
 
-    /// Adds what a child wants. Error: the name of another child that wants the same.
+    /// Adds what a child wants. Error: the name of another child that wants the same hosts and paths. Of children that want
+    /// the same of requests beside these, the first by name gets them: two ways to say the same are not told here.
     pub fn add(&mut self, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
         let mut routes = self.hosts.take(&wish.pattern).unwrap_or_default();
         let added = add_all(Arc::make_mut(&mut routes), wish, child);
@@ -106,14 +107,6 @@ fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) ->
             place,
             to: Wanting { child: child.clone(), rule: rule.clone() },
         };
-        let rival = |other: &&Route| {
-            other.to.child.uuid != child.uuid && other.wanted == route.wanted && other.path == route.path
-        };
-        if route.wanted.is_some()
-            && let Some(rival) = routes.iter().find(rival)
-        {
-            return Err(rival.to.child.name.clone());
-        }
         match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
             Err(at) => routes.insert(at, route),
             Ok(at) if routes[at].to.child.uuid == child.uuid => {}

@@ -157,19 +157,6 @@ pub const CASES: &[Case] = &[
         }
         p.virtual_services[0].hosting = 2;
     }),
-    ("two children that want the same of requests", |p| {
-        for uuid in ["child-1", "child-2"] {
-            child(p, |child| {
-                let method = NameMatch { names: vec!["GET".to_owned()], negated: false };
-                let matched = HttpMatch { method: Some(method), ..HttpMatch::default() };
-                let rules = vec![HostRule { r#match: Some(matched), ..HostRule::default() }];
-                child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
-                (child.uuid, child.name) = (uuid.to_owned(), uuid.to_owned());
-                child.server_names.clear();
-            });
-        }
-        p.virtual_services[0].hosting = 2;
-    }),
     ("what a child wants with a group that is not there", |p| {
         child(p, |child| {
             let client = AddressMatch { address_group_uuids: vec!["group-9".to_owned()], ..AddressMatch::default() };

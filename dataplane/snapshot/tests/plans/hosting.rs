@@ -1,6 +1,8 @@
 //! Which child of a parent a request is for.
 
-use weir_api::dataplane::v1::{HostMatch, HostRule, Hosting, Plan, TextCriterion, TextMatch, VirtualService};
+use weir_api::dataplane::v1::{
+    HostMatch, HostRule, Hosting, HttpMatch, NameMatch, Plan, TextCriterion, TextMatch, VirtualService,
+};
 use weir_snapshot::{AmbiguousPath, HostName, Snapshot};
 
 use crate::plan::*;
@@ -22,6 +24,10 @@ fn sensitive(path: &str) -> TextMatch {
 
 /// The shop with a child for each rule.
 fn by_request(rules: &[Option<TextMatch>]) -> Snapshot {
+    build(&planned(rules))
+}
+
+fn planned(rules: &[Option<TextMatch>]) -> Plan {
     let mut plan = plan();
     plan.virtual_services[0].hosting = Hosting::ByRequest.into();
     for (n, path) in rules.iter().enumerate() {
@@ -38,7 +44,7 @@ fn by_request(rules: &[Option<TextMatch>]) -> Snapshot {
         };
         plan.virtual_services.push(child);
     }
-    build(&plan)
+    plan
 }
 
 fn build(plan: &Plan) -> Snapshot {
@@ -88,5 +94,22 @@ fn rule_that_matches_less_goes_before_one_that_differs_in_case_alone() {
     ] {
         let snapshot = by_request(&rules.map(Some));
         assert_eq!(path.map(|path| child(&snapshot, path).unwrap()), expected);
+    }
+}
+
+#[test]
+fn of_children_that_want_the_same_of_requests_the_first_by_name_gets_them() {
+    for names in [["a", "b"], ["b", "a"]] {
+        let mut plan = planned(&[Some(begins_with("/")), Some(begins_with("/"))]);
+        for (child, name) in
+            plan.virtual_services.iter_mut().filter(|service| !service.parent_uuid.is_empty()).zip(names)
+        {
+            let method = NameMatch { names: vec!["GET".to_owned()], negated: false };
+            let matched = HttpMatch { method: Some(method), ..HttpMatch::default() };
+            child.name = name.to_owned();
+            child.host_matches[0].rules[0].r#match = Some(matched);
+        }
+        let first = names.iter().position(|name| *name == "a").map(|at| at.to_string());
+        assert_eq!(child(&build(&plan), "/x").ok(), first);
     }
 }
