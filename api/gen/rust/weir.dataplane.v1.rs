@@ -1524,6 +1524,8 @@ pub enum ScriptEvent {
     HttpResp = 2,
     /// before the client gets a page of the engine
     HttpRespFailed = 3,
+    /// no server takes the request; before the fail action of its pool
+    HttpLbFailed = 4,
 }
 impl ScriptEvent {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1536,6 +1538,7 @@ impl ScriptEvent {
             Self::HttpReq => "SCRIPT_EVENT_HTTP_REQ",
             Self::HttpResp => "SCRIPT_EVENT_HTTP_RESP",
             Self::HttpRespFailed => "SCRIPT_EVENT_HTTP_RESP_FAILED",
+            Self::HttpLbFailed => "SCRIPT_EVENT_HTTP_LB_FAILED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1545,6 +1548,7 @@ impl ScriptEvent {
             "SCRIPT_EVENT_HTTP_REQ" => Some(Self::HttpReq),
             "SCRIPT_EVENT_HTTP_RESP" => Some(Self::HttpResp),
             "SCRIPT_EVENT_HTTP_RESP_FAILED" => Some(Self::HttpRespFailed),
+            "SCRIPT_EVENT_HTTP_LB_FAILED" => Some(Self::HttpLbFailed),
             _ => None,
         }
     }

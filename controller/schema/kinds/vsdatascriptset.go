@@ -47,10 +47,11 @@ const (
 	ScriptRequest  = "VS_DATASCRIPT_EVT_HTTP_REQ"
 	ScriptResponse = "VS_DATASCRIPT_EVT_HTTP_RESP"
 	ScriptFailure  = "VS_DATASCRIPT_EVT_HTTP_RESP_FAILED"
+	ScriptShortage = "VS_DATASCRIPT_EVT_HTTP_LB_FAILED"
 )
 
 var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, "VS_DATASCRIPT_EVT_HTTP_RESP_DATA",
-	"VS_DATASCRIPT_EVT_HTTP_LB_FAILED", "VS_DATASCRIPT_EVT_HTTP_REQ_DATA", ScriptFailure,
+	ScriptShortage, "VS_DATASCRIPT_EVT_HTTP_REQ_DATA", ScriptFailure,
 	"VS_DATASCRIPT_EVT_HTTP_LB_DONE", "VS_DATASCRIPT_EVT_HTTP_AUTH", "VS_DATASCRIPT_EVT_HTTP_POST_AUTH",
 	"VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT", "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE",
 	"VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT", "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO",
@@ -80,10 +81,10 @@ func (s *VSDataScriptSet) Validate() *schema.FieldError {
 	for i, script := range s.Scripts {
 		at := fmt.Sprintf("datascript[%d].", i)
 		switch script.Event {
-		case ScriptRequest, ScriptResponse, ScriptFailure:
+		case ScriptRequest, ScriptResponse, ScriptFailure, ScriptShortage:
 		default:
-			return refuse(at+"evt", "engines run no scripts in %s: use %s, %s or %s", script.Event, ScriptRequest,
-				ScriptResponse, ScriptFailure)
+			return refuse(at+"evt", "engines run no scripts in %s: use %s, %s, %s or %s", script.Event, ScriptRequest,
+				ScriptResponse, ScriptFailure, ScriptShortage)
 		}
 		if len(script.Script) > scriptBytesMost {
 			return refuse(at+"script", "has %d bytes: give at most %d", len(script.Script), scriptBytesMost)

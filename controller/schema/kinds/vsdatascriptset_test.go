@@ -12,7 +12,8 @@ func TestRefusesScriptsThatEnginesCannotRun(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{set("HTTP_REQ", `local a = avi.http.get_path() a = a .. 'x'`), ""},
 		{set("HTTP_RESP_FAILED", `avi.http.response(200)`), ""},
-		{set("HTTP_LB_FAILED", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_HTTP_LB_FAILED"},
+		{set("HTTP_LB_FAILED", `avi.http.redirect('/')`), ""},
+		{set("HTTP_LB_DONE", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_HTTP_LB_DONE"},
 		{set("L4_REQUEST", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_L4_REQUEST"},
 		{set("HTTP_REQ", `if a then\n  b( end`), "of HTTP_REQ is no script in Lua 5.1: line 2"},
 		{set("HTTP_REQ", `if a then`), "it ends too early"},

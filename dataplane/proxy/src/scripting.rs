@@ -87,7 +87,7 @@ impl Scripting {
                 return Err(Halt::Failed);
             }
         }
-        if scripts.on_response || scripts.on_failure {
+        if scripts.on_response || scripts.on_failure || scripts.on_shortage {
             steered.seen = Some(seen);
         } else {
             self.machine.give_back(seen);
@@ -117,9 +117,25 @@ impl Scripting {
     }
 
     /// Runs the scripts for a failure. Returns what the client gets instead of a page, if they say so.
-    pub fn fail(&mut self, scripts: &ServiceScripts, mut seen: Box<Seen>, cause: &'static str) -> Option<Ending> {
-        seen.cause = cause;
-        let ran = self.run(scripts, Event::Failed, &mut seen);
+    pub fn fail(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        mut seen: Box<Seen>,
+        (cause, now): (&'static str, Time),
+        is_shortage: bool,
+    ) -> Option<Ending> {
+        (seen.cause, seen.now_ns) = (cause, now.nanos);
+        let lent = self.lent.clone();
+        let loan = lent.lend(pools, scripts);
+        let mut ran = Ok(Acts::default());
+        if is_shortage && scripts.on_shortage {
+            ran = self.run(scripts, Event::Unbalanced, &mut seen);
+        }
+        if scripts.on_failure && !matches!(ran, Err(Halt::Ended(_))) {
+            ran = self.run(scripts, Event::Failed, &mut seen);
+        }
+        drop(loan);
         self.machine.give_back(seen);
         match ran {
             Err(Halt::Ended(ending)) => Some(ending),

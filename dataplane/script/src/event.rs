@@ -8,10 +8,12 @@ pub enum Event {
     Response,
     /// The engine is about to answer for a server that has failed, or for want of one.
     Failed,
+    /// No server takes the request. [`Failed`](Self::Failed) comes next, unless a script answers.
+    Unbalanced,
 }
 
 impl Event {
-    pub const ALL: [Event; 3] = [Event::Request, Event::Response, Event::Failed];
+    pub const ALL: [Event; 4] = [Event::Request, Event::Response, Event::Failed, Event::Unbalanced];
 
     /// As operators write it.
     pub fn name(self) -> &'static str {
@@ -19,6 +21,7 @@ impl Event {
             Event::Request => "HTTP_REQ",
             Event::Response => "HTTP_RESP",
             Event::Failed => "HTTP_RESP_FAILED",
+            Event::Unbalanced => "HTTP_LB_FAILED",
         }
     }
 }

@@ -101,6 +101,10 @@ fn see(request: &str, seen: &mut Seen) -> Event {
     });
     match answered {
         None => Event::Request,
+        Some("none takes it") => {
+            seen.cause = "no_server";
+            Event::Unbalanced
+        }
         Some("failed") => {
             seen.cause = "server_refused";
             Event::Failed

@@ -55,6 +55,7 @@ impl Groups<'_> {
                 Ok(v1::ScriptEvent::HttpReq) => Event::Request,
                 Ok(v1::ScriptEvent::HttpResp) => Event::Response,
                 Ok(v1::ScriptEvent::HttpRespFailed) => Event::Failed,
+                Ok(v1::ScriptEvent::HttpLbFailed) => Event::Unbalanced,
                 Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
                     findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
                     continue;
@@ -105,6 +106,7 @@ pub struct ServiceScripts {
     pub on_request: bool,
     pub on_response: bool,
     pub on_failure: bool,
+    pub on_shortage: bool,
 }
 
 /// What the scripts of a set may choose, in the order of the set.
@@ -192,8 +194,8 @@ impl ScriptReader<'_> {
 impl ScriptParts {
     pub fn into_scripts(self, worker: &Worker, service: &v1::VirtualService) -> Option<Box<ServiceScripts>> {
         let has = |event| self.sets.iter().any(|set| set.has(event));
-        let [on_request, on_response, on_failure] = Event::ALL.map(has);
-        (on_request || on_response || on_failure).then(|| {
+        let [on_request, on_response, on_failure, on_shortage] = Event::ALL.map(has);
+        (on_request || on_response || on_failure || on_shortage).then(|| {
             let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
             let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
             let engines = Engines { count: service.engines, seed: service.key_seed };
@@ -205,7 +207,7 @@ impl ScriptParts {
                 limit: self.limit,
             });
             let destinations = self.destinations.into();
-            Box::new(ServiceScripts { served, destinations, on_request, on_response, on_failure })
+            Box::new(ServiceScripts { served, destinations, on_request, on_response, on_failure, on_shortage })
         })
     }
 }

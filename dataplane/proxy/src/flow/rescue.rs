@@ -22,7 +22,7 @@ use crate::{
     exchange::{Exchange, table::ExchangeId},
     flow::judging::may_be_of_client,
     head::Target,
-    io::{Close, Conn, Gone, Io},
+    io::{Close, Conn, Gone, Io, Time},
     page::Page,
     proxy::{ClientSide, Proxy},
 };
@@ -199,9 +199,14 @@ impl Owed {
 
 /// What the scripts for a failure want.
 #[cold]
-fn by_script(exchange: &Exchange, client: &Client, core: &mut Core, seen: Box<Seen>, cause: Cause) -> Option<Instead> {
-    let scripts = exchange.service.scripts.as_deref().filter(|scripts| scripts.on_failure)?;
-    let ending = core.scripts.fail(scripts, seen, cause.name());
+fn by_script(
+    (exchange, client, core): (&Exchange, &Client, &mut Core),
+    seen: Box<Seen>,
+    (cause, now): (Cause, Time),
+    is_shortage: bool,
+) -> Option<Instead> {
+    let scripts = exchange.service.scripts.as_deref()?;
+    let ending = core.scripts.fail(scripts, &mut core.pools, seen, (cause.name(), now), is_shortage);
     if !core.scripts.said.is_empty() {
         core.note_said(client.noted);
     }
@@ -341,7 +346,10 @@ impl Proxy {
         let is_for_scripts = matches!(owed, Owed::Response { .. }) && (error.blames_server() || took_none);
         let instead = match exchange.take_seen().filter(|_| is_for_scripts) {
             None => instead,
-            Some(seen) => by_script(exchange, client, core, seen, remedy.cause).unwrap_or(instead),
+            Some(seen) => {
+                let parties = (&*exchange, &*client, &mut *core);
+                by_script(parties, seen, (remedy.cause, io.now()), took_none).unwrap_or(instead)
+            }
         };
         let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
         let is_of_client = may_be_of_client(error, exchange, client.call().is_some(), io.now());

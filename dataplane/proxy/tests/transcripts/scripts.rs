@@ -16,6 +16,7 @@ use crate::{
 const REQ: ScriptEvent = ScriptEvent::HttpReq;
 const RESP: ScriptEvent = ScriptEvent::HttpResp;
 const FAILED: ScriptEvent = ScriptEvent::HttpRespFailed;
+const UNBALANCED: ScriptEvent = ScriptEvent::HttpLbFailed;
 
 /// A second pool is there: "pool-9" with the server 10.1.9.1.
 fn scripted(scripts: &[(ScriptEvent, &str)]) -> Plan {
@@ -379,4 +380,34 @@ fn limit_of_the_profile_answers_as_the_profile_says() {
     assert_eq!((ask(&mut stage, "a"), ask(&mut stage, "b")), (String::new(), String::new()));
     let sent = ask(&mut stage, "a");
     assert!(status(&sent) == "429" && sent.contains("retry-after: 60\r\n") && sent.ends_with("<b>no</b>"), "{sent}");
+}
+
+#[test]
+fn request_that_no_server_takes_has_the_answer_of_its_script() {
+    let answers = "avi.http.redirect('https://b.test' .. avi.http.get_uri())";
+    let fails = "avi.http.response(200, {}, 'for all failures')";
+    for (scripts, wanted) in [
+        (vec![(UNBALANCED, answers), (FAILED, fails)], "302"),
+        (vec![(UNBALANCED, "avi.vs.log(avi.pool.get_servers('nine'))"), (FAILED, fails)], "200"),
+        (vec![(UNBALANCED, "avi.vs.log('no')")], "503"),
+        (vec![(UNBALANCED, "error('odd')"), (FAILED, fails)], "200"),
+        (vec![(FAILED, fails)], "200"),
+    ] {
+        let mut plan = scripted(&scripts);
+        plan.pools[0].monitored = true;
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/x?y"));
+        let sent = stage.sent(client);
+        assert_eq!((status(&sent), stage.dials()), (wanted, 0), "{scripts:?}: {sent}");
+        assert_eq!(sent.contains("Location: https://b.test/x?y\r\n"), wanted == "302", "{sent}");
+        assert_eq!(stage.failures(Cause::NoServer), 1);
+    }
+    // A server that is there and fails is no such case.
+    let mut stage = Stage::new(&scripted(&[(UNBALANCED, answers), (FAILED, fails)]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    let server = stage.connected();
+    stage.says(server, "no HTTP\r\n\r\n");
+    assert_eq!(status(&stage.sent(client)), "200");
 }

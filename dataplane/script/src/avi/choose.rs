@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use mlua::{Error, LuaString, Result, Value};
 
 use super::{
-    IN_BOTH, IN_REQUEST, IN_RESPONSE, Maker, Now,
+    IN_REQUEST, IN_RESPONSE, Maker, Now, WITH_HEAD,
     text::{name, written},
 };
 use crate::{acts::Chosen, servers::Census};
@@ -18,12 +18,12 @@ pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
         now.acts.chosen = Some(Chosen::Pool { set: now.set_at, pool, server });
         Ok(())
     })?;
-    maker.put("get_servers", IN_BOTH, |_, now, wanted: LuaString| {
+    maker.put("get_servers", WITH_HEAD, |_, now, wanted: LuaString| {
         let pool = place_of_pool(now, &wanted)?;
         let census = now.servers.as_ref().map_or(Census::default(), |servers| servers.census(now.set_at, pool));
         Ok((census.up, census.all))
     })?;
-    maker.put("get_server_status", IN_BOTH, |_, now, (wanted, server, port): (LuaString, LuaString, Value)| {
+    maker.put("get_server_status", WITH_HEAD, |_, now, (wanted, server, port): (LuaString, LuaString, Value)| {
         let (pool, server) = (place_of_pool(now, &wanted)?, server_name(&server, Some(port))?);
         Ok(u8::from(now.servers.as_ref().is_some_and(|servers| servers.is_up(now.set_at, pool, &server))))
     })?;

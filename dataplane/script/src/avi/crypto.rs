@@ -10,7 +10,7 @@ use aws_lc_rs::{
 };
 use mlua::{Error, Lua, LuaString, Result, Value};
 
-use super::{IN_BOTH, Maker, Now, hashes::checked};
+use super::{Maker, Now, WITH_HEAD, hashes::checked};
 
 /// What a script may encrypt with.
 pub(super) const NAMES: [&str; 2] = ["CIPHER_AES", "CIPHER_3DES"];
@@ -20,8 +20,8 @@ const VECTOR: &[u8; 16] = b"0123456789012345";
 type Args = (LuaString, LuaString, Option<LuaString>, Option<LuaString>);
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("encrypt", IN_BOTH, encrypt)?;
-    maker.put("decrypt", IN_BOTH, decrypt)
+    maker.put("encrypt", WITH_HEAD, encrypt)?;
+    maker.put("decrypt", WITH_HEAD, decrypt)
 }
 
 fn encrypt(lua: &Lua, _: &mut Now, (text, key, vector, name): Args) -> Result<LuaString> {

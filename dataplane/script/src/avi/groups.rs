@@ -5,19 +5,19 @@ use std::net::IpAddr;
 use mlua::{Error, Lua, LuaString, Result};
 use weir_rules::Criterion;
 
-use super::{IN_BOTH, Maker, Now};
+use super::{Maker, Now, WITH_HEAD};
 
 type Answer = (Option<LuaString>, bool);
 
 pub(super) fn fill_strings(maker: &Maker<'_>) -> Result<()> {
-    maker.put("beginswith", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, true))?;
-    maker.put("beginswith_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, false))?;
-    maker.put("contains", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Contains, true))?;
-    maker.put("contains_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Contains, false))?;
-    maker.put("endswith", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::EndsWith, true))?;
-    maker.put("endswith_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::EndsWith, false))?;
-    maker.put("equals", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Equals, true))?;
-    maker.put("equals_CASE", IN_BOTH, |lua, now, args| find(lua, now, args, Criterion::Equals, false))
+    maker.put("beginswith", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, true))?;
+    maker.put("beginswith_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, false))?;
+    maker.put("contains", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Contains, true))?;
+    maker.put("contains_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Contains, false))?;
+    maker.put("endswith", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::EndsWith, true))?;
+    maker.put("endswith_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::EndsWith, false))?;
+    maker.put("equals", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Equals, true))?;
+    maker.put("equals_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Equals, false))
 }
 
 /// The value of the key that matches, if it has one, and whether one does.
@@ -42,7 +42,7 @@ fn find(
 }
 
 pub(super) fn fill_addresses(maker: &Maker<'_>) -> Result<()> {
-    maker.put("contains", IN_BOTH, |_, now, (group, address): (LuaString, LuaString)| {
+    maker.put("contains", WITH_HEAD, |_, now, (group, address): (LuaString, LuaString)| {
         let groups = now.set().map_or(&[][..], |set| &set.address_groups);
         let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
         let group = found.ok_or_else(|| missing("IP group", &group, "ipgroup_refs"))?;

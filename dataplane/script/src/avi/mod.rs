@@ -66,6 +66,8 @@ impl Now {
 /// In which events a function is there.
 type Events = &'static [Event];
 const IN_ALL: Events = &Event::ALL;
+/// In which scripts see a head.
+const WITH_HEAD: Events = &[Event::Request, Event::Response, Event::Unbalanced];
 const IN_BOTH: Events = &[Event::Request, Event::Response];
 const IN_REQUEST: Events = &[Event::Request];
 const IN_RESPONSE: Events = &[Event::Response];

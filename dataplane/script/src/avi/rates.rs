@@ -4,7 +4,7 @@ use mlua::{Error, Lua, LuaString, Result, Value};
 use weir_rate::{Beyond, Limit, Moment};
 use weir_rules::{Excess, LocalResponse};
 
-use super::{IN_BOTH, IN_REQUEST, Maker, Now, hashes::checked, text::number};
+use super::{IN_REQUEST, Maker, Now, WITH_HEAD, hashes::checked, text::number};
 use crate::{acts::Ending, library::guarded};
 
 /// How much one call may count.
@@ -22,7 +22,7 @@ pub(super) const NAMES: [&str; 6] = [
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     let named = guarded(maker.lua, "avi.vs.ratelimit", "does not exist")?;
     let named = Maker { table: named, path: "avi.vs.ratelimit", ..*maker };
-    named.put("exceed", IN_BOTH, |_, now, (name, key, count): (LuaString, LuaString, Option<Value>)| {
+    named.put("exceed", WITH_HEAD, |_, now, (name, key, count): (LuaString, LuaString, Option<Value>)| {
         let limits = now.set().map_or(&[][..], |set| &set.limits);
         let found = limits.iter().find(|(other, _)| other.as_bytes() == &*name.as_bytes());
         let (_, limit) = found.ok_or_else(|| {

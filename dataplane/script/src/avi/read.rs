@@ -3,38 +3,41 @@
 use mlua::{Error, IntoLua, Lua, LuaString, Result, Table, Value};
 
 use super::{
-    IN_ALL, IN_BOTH, Maker, Now,
+    IN_ALL, Maker, Now, WITH_HEAD,
     text::{decoded, string},
 };
 use crate::{event::Event, head::Head};
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("method", IN_BOTH, |lua, now, ()| string(lua, &now.seen.method))?;
-    maker.put("protocol", IN_BOTH, |_, now, ()| Ok(if now.seen.tls.is_some() { "https" } else { "http" }))?;
-    maker.put("scheme", IN_BOTH, |_, now, ()| Ok(if now.seen.tls.is_some() { "https://" } else { "http://" }))?;
-    maker.put("secure", IN_BOTH, |_, now, ()| Ok(now.seen.tls.as_ref().map(|_| "on")))?;
-    maker.put("hostname", IN_BOTH, |lua, now, ()| some(lua, now.seen.host_name()))?;
-    maker.put("status", IN_BOTH, |_, now, ()| match now.event {
+    maker.put("method", WITH_HEAD, |lua, now, ()| string(lua, &now.seen.method))?;
+    maker.put("protocol", WITH_HEAD, |_, now, ()| Ok(if now.seen.tls.is_some() { "https" } else { "http" }))?;
+    maker.put("scheme", WITH_HEAD, |_, now, ()| Ok(if now.seen.tls.is_some() { "https://" } else { "http://" }))?;
+    maker.put("secure", WITH_HEAD, |_, now, ()| Ok(now.seen.tls.as_ref().map(|_| "on")))?;
+    maker.put("hostname", WITH_HEAD, |lua, now, ()| some(lua, now.seen.host_name()))?;
+    maker.put("status", WITH_HEAD, |_, now, ()| match now.event {
         Event::Response => Ok(Some(now.seen.status.to_string())),
         _ => Ok(None),
     })?;
     maker.put("internal_status", IN_ALL, |_, now, ()| Ok((!now.seen.cause.is_empty()).then_some(now.seen.cause)))?;
     // As it stands, because a decoded one cannot be taken apart, nor written again.
-    maker
-        .put("get_uri", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, &now.seen.target, decode == Some(true)))?;
-    maker
-        .put("get_path", IN_BOTH, |lua, now, decode: Option<bool>| text(lua, now.seen.path(), decode != Some(false)))?;
-    maker.put("get_query", IN_BOTH, get_query)?;
-    maker.put("get_path_tokens", IN_BOTH, |lua, now, range| {
+    maker.put("get_uri", WITH_HEAD, |lua, now, decode: Option<bool>| {
+        text(lua, &now.seen.target, decode == Some(true))
+    })?;
+    maker.put("get_path", WITH_HEAD, |lua, now, decode: Option<bool>| {
+        text(lua, now.seen.path(), decode != Some(false))
+    })?;
+    maker.put("get_query", WITH_HEAD, get_query)?;
+    maker.put("get_path_tokens", WITH_HEAD, |lua, now, range| {
         let path = now.seen.path();
         tokens(lua, path.strip_prefix(b"/").unwrap_or(path), b'/', decoded, range)
     })?;
-    maker.put("get_host_tokens", IN_BOTH, |lua, now, range| tokens(lua, now.seen.host_name(), b'.', string, range))?;
-    maker.put("get_header", IN_BOTH, get_header)?;
-    maker.put("get_headers", IN_BOTH, |lua, now, context: Option<LuaString>| {
+    maker
+        .put("get_host_tokens", WITH_HEAD, |lua, now, range| tokens(lua, now.seen.host_name(), b'.', string, range))?;
+    maker.put("get_header", WITH_HEAD, get_header)?;
+    maker.put("get_headers", WITH_HEAD, |lua, now, context: Option<LuaString>| {
         headers(lua, head_of(now, context.as_ref())?.0)
     })?;
-    maker.put("get_cookie", IN_BOTH, |lua, now, (name, context): (LuaString, Option<LuaString>)| {
+    maker.put("get_cookie", WITH_HEAD, |lua, now, (name, context): (LuaString, Option<LuaString>)| {
         let (head, is_request) = head_of(now, context.as_ref())?;
         let name = name.as_bytes();
         let value = match is_request {
@@ -43,7 +46,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         };
         value.map(|cookie| string(lua, cookie.1)).transpose()
     })?;
-    maker.put("cookie_exists", IN_BOTH, |_, now, (name, context): (LuaString, Option<LuaString>)| {
+    maker.put("cookie_exists", WITH_HEAD, |_, now, (name, context): (LuaString, Option<LuaString>)| {
         let (head, is_request) = head_of(now, context.as_ref())?;
         let name = name.as_bytes();
         Ok(match is_request {
@@ -51,7 +54,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             false => head.set_cookies().any(|cookie| cookie.0 == &*name),
         })
     })?;
-    maker.put("get_cookie_names", IN_BOTH, |lua, now, context: Option<LuaString>| {
+    maker.put("get_cookie_names", WITH_HEAD, |lua, now, context: Option<LuaString>| {
         let (head, is_request) = head_of(now, context.as_ref())?;
         let names = lua.create_table()?;
         let put = |name: &[u8]| names.raw_push(string(lua, name)?);

@@ -3,7 +3,7 @@
 use mlua::{Error, IntoLuaMulti, MultiValue, Result, Value};
 
 use super::{
-    IN_BOTH, Maker, Now,
+    Maker, Now, WITH_HEAD,
     text::{number, written},
 };
 use crate::store::{ENTRY_BYTES_MAX, Key, Store};
@@ -13,7 +13,7 @@ const LIFE_S: u32 = 300;
 const LIFE_S_MAX: f64 = 2_592_000.0;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("table_insert", IN_BOTH, |_, now, args: MultiValue| {
+    maker.put("table_insert", WITH_HEAD, |_, now, args: MultiValue| {
         let args: Vec<Value> = args.into_iter().collect();
         // Of three, a number at the end is a time.
         let (table, key, value, life) = match &args[..] {
@@ -30,7 +30,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         let key = key_of(table, key, value.len())?;
         Ok(now.seen.is_asked_only || store(now)?.insert(&key, &value, life_s, now.seen.now_ns))
     })?;
-    maker.put("table_lookup", IN_BOTH, |lua, now, args: MultiValue| {
+    maker.put("table_lookup", WITH_HEAD, |lua, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
         match store(now)?.look_up(&key, extends_s, now.seen.now_ns) {
@@ -38,12 +38,12 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             Some(found) => (lua.create_string(found.value)?, found.left_s as f64).into_lua_multi(lua),
         }
     })?;
-    maker.put("table_refresh", IN_BOTH, |_, now, args: MultiValue| {
+    maker.put("table_refresh", WITH_HEAD, |_, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
         Ok(store(now)?.refresh(&key, extends_s, now.seen.now_ns))
     })?;
-    maker.put("table_remove", IN_BOTH, |_, now, (first, second): (Value, Option<Value>)| {
+    maker.put("table_remove", WITH_HEAD, |_, now, (first, second): (Value, Option<Value>)| {
         let key = match second.filter(|second| !second.is_nil()) {
             None => key_of(None, &first, 0)?,
             Some(key) => key_of(Some(&first), &key, 0)?,

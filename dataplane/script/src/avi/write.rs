@@ -59,7 +59,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         set_variable(now, &key.as_bytes(), &value)
     })?;
     maker.put_last("response", IN_ALL, respond)?;
-    maker.put_last("redirect", &[Event::Request, Event::Failed], redirect)?;
+    maker.put_last("redirect", &[Event::Request, Event::Failed, Event::Unbalanced], redirect)?;
     maker.put_last("close_conn", IN_BOTH, close)
 }
 

@@ -30,6 +30,7 @@ const (
 	ScriptEvent_SCRIPT_EVENT_HTTP_REQ         ScriptEvent = 1 // behind the request rules, before a server is chosen
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP        ScriptEvent = 2 // before the response rules
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED ScriptEvent = 3 // before the client gets a page of the engine
+	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED   ScriptEvent = 4 // no server takes the request; before the fail action of its pool
 )
 
 // Enum value maps for ScriptEvent.
@@ -39,12 +40,14 @@ var (
 		1: "SCRIPT_EVENT_HTTP_REQ",
 		2: "SCRIPT_EVENT_HTTP_RESP",
 		3: "SCRIPT_EVENT_HTTP_RESP_FAILED",
+		4: "SCRIPT_EVENT_HTTP_LB_FAILED",
 	}
 	ScriptEvent_value = map[string]int32{
 		"SCRIPT_EVENT_UNSPECIFIED":      0,
 		"SCRIPT_EVENT_HTTP_REQ":         1,
 		"SCRIPT_EVENT_HTTP_RESP":        2,
 		"SCRIPT_EVENT_HTTP_RESP_FAILED": 3,
+		"SCRIPT_EVENT_HTTP_LB_FAILED":   4,
 	}
 )
 
@@ -383,12 +386,13 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\bposition\x18\x03 \x01(\rR\bposition\"/\n" +
 	"\x05Named\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\x85\x01\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xa6\x01\n" +
 	"\vScriptEvent\x12\x1c\n" +
 	"\x18SCRIPT_EVENT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SCRIPT_EVENT_HTTP_REQ\x10\x01\x12\x1a\n" +
 	"\x16SCRIPT_EVENT_HTTP_RESP\x10\x02\x12!\n" +
-	"\x1dSCRIPT_EVENT_HTTP_RESP_FAILED\x10\x03B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1dSCRIPT_EVENT_HTTP_RESP_FAILED\x10\x03\x12\x1f\n" +
+	"\x1bSCRIPT_EVENT_HTTP_LB_FAILED\x10\x04B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_scripts_proto_rawDescOnce sync.Once
