@@ -25,7 +25,7 @@ const BULK_BLOCKS: usize = 15;
 pub(crate) const BULK_READ_BYTES: usize = BULK_BLOCKS * READ_BYTES;
 /// The limit of bulk bytes per batch, so that connections with few bytes are served in between: a quarter of a
 /// millisecond of work. The rest waits for its turn in the next batches.
-const BULK_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const BULK_BYTES_MAX: usize = 256 * 1024;
 
 impl Reactor {
     /// There is input, an end or a failure to learn of.

@@ -70,7 +70,7 @@ impl Reactor {
         }
         while slot.output == Output::Clear && !slot.queue.is_empty() {
             match write_once(slot, more_follows) {
-                Ok(sent) => took(slot, sent),
+                Ok(sent) => took(slot, sent, usize::MAX),
                 Err(err) if err.kind() == ErrorKind::Interrupted => {}
                 Err(err) if err.kind() == ErrorKind::WouldBlock => slot.output = Output::Blocked,
                 Err(_) => return self.broken(conn),
@@ -211,7 +211,7 @@ impl Reactor {
     }
 }
 
-pub(crate) fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
+fn write_once(slot: &Slot, more_follows: bool) -> io::Result<usize> {
     let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
     match slot.queue.len() {
         1 if !more_follows => stream.write(&slot.queue[0]),
@@ -229,16 +229,35 @@ fn write_pieces<const N: usize>(mut stream: &TcpStream, slot: &Slot, more_follow
     stream.write_vectored(&pieces[..filled])
 }
 
-/// Removes `sent` bytes from the queue. If the kernel took less than it was offered, it takes no more for now.
-pub(crate) fn took(slot: &mut Slot, sent: usize) {
-    let offered: usize = slot.queue.iter().take(PIECES_MAX).map(|buf| buf.len()).sum();
+/// Sends at most so many bytes of what is queued.
+pub(crate) fn write_up_to(slot: &Slot, most: usize) -> io::Result<usize> {
+    if most >= slot.queued_bytes {
+        return write_once(slot, false);
+    }
+    let Some(mut stream) = slot.stream.as_ref() else { return Err(ErrorKind::WouldBlock.into()) };
+    let (mut pieces, mut filled, mut left) = ([IoSlice::new(&[]); PIECES_MAX], 0, most);
+    for (piece, buf) in pieces.iter_mut().zip(&slot.queue) {
+        let part = &buf[..buf.len().min(left)];
+        left -= part.len();
+        (*piece, filled) = (IoSlice::new(part), filled + 1);
+        if left == 0 {
+            break;
+        }
+    }
+    stream.write_vectored(&pieces[..filled])
+}
+
+/// Removes `sent` bytes from the queue, of which at most `most` were offered. If the kernel took less than it was offered,
+/// it takes no more for now.
+pub(crate) fn took(slot: &mut Slot, sent: usize, most: usize) {
+    let offered = slot.queue.iter().take(PIECES_MAX).map(|buf| buf.len()).sum::<usize>().min(most);
     dequeue(slot, sent);
     if sent < offered {
         slot.output = Output::Blocked;
     }
 }
 
-pub(crate) fn dequeue(slot: &mut Slot, sent: usize) {
+fn dequeue(slot: &mut Slot, sent: usize) {
     slot.queued_bytes -= sent;
     let mut left = sent;
     while let Some(front) = slot.queue.front_mut() {

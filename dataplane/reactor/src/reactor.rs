@@ -416,8 +416,8 @@ impl Io for Reactor {
         self.let_rest(conn, on);
     }
 
-    fn limit(&mut self, conn: Conn, bucket: &Arc<Bucket>) {
-        self.begin_limit(conn, bucket);
+    fn limit(&mut self, conn: Conn, bucket: Option<&Arc<Bucket>>) {
+        self.change_limit(conn, bucket);
     }
 
     fn waits_for_tokens(&self, conn: Conn) -> bool {

@@ -199,8 +199,11 @@ impl Lists {
         self.0 != before
     }
 
-    pub fn leave(&mut self, list: List) {
+    /// Whether it was in the list.
+    pub fn leave(&mut self, list: List) -> bool {
+        let before = self.0;
         self.0 &= !(list as u8);
+        self.0 != before
     }
 
     pub fn has(self, list: List) -> bool {
