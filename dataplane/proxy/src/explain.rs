@@ -3,7 +3,10 @@
 //!
 //! It follows the way of a request (`client/`, `flow/choice.rs`) by the same functions.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 pub use weir_balance::{Algorithm, Standing};
 use weir_balance::{HashKey, Reason, Room};
@@ -266,6 +269,8 @@ fn tell_request(
     }
     let Some(http) = service.http() else { return Ok(()) };
     let facts = ClientFacts::new(question.client, question.listener, question.tls);
+    let from = origin(Some(http), question, head);
+    let client = from.client;
     if http.refuses(head) {
         return Err(Error::Request(weir_wire::Error::Field).into());
     }
@@ -283,7 +288,6 @@ fn tell_request(
                     return Err(Error::ClientCertificate { fault, in_handshake: false }.into());
                 }
             }
-            let from = origin(Some(http), question, head);
             let version = HttpVersion::Http11;
             let mut token = Ok(());
             let mut admits = || {
@@ -321,7 +325,7 @@ fn tell_request(
         return Err(Error::BodyTooLarge.into());
     }
     if let Some(scripts) = service.scripts.as_deref() {
-        tell_scripts(core, scripts, (question, now), (&service, head, &rule_edits), &mut ruled, told)?;
+        tell_scripts(core, scripts, (question, client, now), (&service, head, &rule_edits), &mut ruled, told)?;
     }
     if let Some(rules) = service.pool_rules.as_ref().filter(|_| ruled.to.is_none()) {
         ruled.to = rules.choose(question.client, question.listener.port()).cloned();
@@ -383,7 +387,7 @@ fn tell_cache(
 fn tell_scripts(
     core: &mut Core,
     scripts: &ServiceScripts,
-    (question, now): (&Question, Time),
+    (question, client, now): (&Question, IpAddr, Time),
     (service, head, edits): (&VirtualService, &RequestHead<'_>, &Edits<'_>),
     ruled: &mut Ruled,
     told: &mut Explanation,
@@ -391,7 +395,7 @@ fn tell_scripts(
     let done = core.scripts.ask(scripts, &mut core.pools, |seen| {
         seen.begin(&service.name, head, HttpVersion::Http11);
         (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
-        (seen.client, seen.listener) = (question.client, question.listener);
+        (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);
         let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
         seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
         scripting::follow_rules(seen, edits);

@@ -195,8 +195,8 @@ pub trait Io {
     fn resting(&mut self, _conn: Conn, _on: bool) {}
 
     /// From now on the bytes of a connection, in both directions, take tokens of a bucket. While there are none, the driver
-    /// reads nothing and sends nothing of what is queued.
-    fn limit(&mut self, _conn: Conn, _bucket: &Arc<Bucket>) {}
+    /// reads nothing and sends nothing of what is queued. `None`: they take none any more.
+    fn limit(&mut self, _conn: Conn, _bucket: Option<&Arc<Bucket>>) {}
 
     /// Whether a connection has something to read or to send, and waits for tokens.
     fn waits_for_tokens(&self, _conn: Conn) -> bool {

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use weir_snapshot::Snapshot;
+use weir_rate::Bucket;
+use weir_snapshot::{Snapshot, TransportAddress};
 use weir_telemetry::{Counters, Happening};
 use weir_wire::head::FieldTable;
 
@@ -97,7 +98,8 @@ impl Proxy {
             self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
-        let limits_throughput = difference.services.iter().any(|service| service.bucket().is_some());
+        difference.services.iter().for_each(|service| service.apply_throughput());
+        let buckets_differ = self.buckets_differ(&snapshot);
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.records.follow(&snapshot);
         self.core.scripts.follow(&snapshot);
@@ -111,17 +113,25 @@ impl Proxy {
         if displaces_clients {
             self.close_displaced(io);
         }
-        if limits_throughput {
+        if buckets_differ {
             self.limit_open_clients(io);
         }
     }
 
-    /// A limit of throughput holds for clients that came before it, too.
+    /// Whether clients of some listener share their throughput with others than before, or have a limit for the first time.
+    fn buckets_differ(&self, after: &Snapshot) -> bool {
+        fn bucket(snapshot: &Snapshot, at: TransportAddress) -> Option<*const Bucket> {
+            Some(Arc::as_ptr(snapshot.listener(at)?.service.bucket()?))
+        }
+        after.difference().listeners.iter().any(|at| bucket(after, *at) != bucket(&self.core.snapshot, *at))
+    }
+
+    /// A limit of throughput, and its end, are for clients that came before it, too.
     fn limit_open_clients<I: Io>(&mut self, io: &mut I) {
         for conn in self.clients.conns() {
             let listener = self.clients.find(conn).and_then(|client| self.core.snapshot.listener(client.listener()));
-            if let Some(bucket) = listener.and_then(|listener| listener.service.bucket()) {
-                io.limit(conn, bucket);
+            if let Some(listener) = listener {
+                io.limit(conn, listener.service.bucket());
             }
         }
     }

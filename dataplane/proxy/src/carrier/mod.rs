@@ -213,14 +213,15 @@ impl Carrier {
         }
     }
 
-    /// Resets streams without a session whose peer has taken too little for `span`. Returns how many.
-    pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
+    /// Resets streams without a session whose peer has taken too little for `span`. Returns how many. `excused`: the peer could
+    /// not take anything.
+    pub fn give_up(&mut self, now: Time, span: Duration, excused: bool) -> usize {
         let mut stalled = self.connection.ids();
         stalled.retain(|id| {
             let waits = self.waits_for_turn(*id);
             let Some(outbox) = self.connection.kept(*id) else { return false };
             let is_over = outbox.owner.is_none() && now.since(outbox.took.0) >= span;
-            let takes_enough = waits || outbox.took.1 >= TAKEN_BYTES_MIN;
+            let takes_enough = excused || waits || outbox.took.1 >= TAKEN_BYTES_MIN;
             if is_over && takes_enough {
                 outbox.took = (now, 0);
             }
@@ -237,10 +238,11 @@ impl Carrier {
         self.connection.has_room() && self.connection.kept(id).is_some_and(|outbox| outbox.has_turn)
     }
 
-    /// Whether the peer has taken too little for `span` of what is sent on the connection, of which `queued` bytes wait.
-    pub fn is_stalled(&mut self, queued: usize, now: Time, span: Duration) -> bool {
+    /// Whether the peer has taken too little for `span` of what is sent on the connection, of which `queued` bytes wait. `excused`
+    /// as in `give_up`.
+    pub fn is_stalled(&mut self, queued: usize, now: Time, span: Duration, excused: bool) -> bool {
         let taken = self.queued_bytes.saturating_sub(queued as u64);
-        if queued == 0 || taken >= self.took.1 + TAKEN_BYTES_MIN as u64 {
+        if excused || queued == 0 || taken >= self.took.1 + TAKEN_BYTES_MIN as u64 {
             self.took = (now, taken);
         }
         now.since(self.took.0) >= span

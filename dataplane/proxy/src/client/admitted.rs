@@ -49,7 +49,7 @@ impl Admitted {
             core.places.insert(conn, place);
         }
         if let Some(bucket) = service.bucket() {
-            io.limit(conn, bucket);
+            io.limit(conn, Some(bucket));
         }
         if self.reported {
             core.record_refusal(io, Kind::Connection, service, ends, Cause::ClientConnectionRate);

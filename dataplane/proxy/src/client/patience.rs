@@ -113,7 +113,7 @@ impl Client {
         let carrier = self.connection.carrier().unwrap_or(self.connection.line.conn);
         if io.waits_for_tokens(carrier) {
             // Others have used up the throughput. That is not the client's fault.
-            self.connection.line.look_again(io);
+            self.connection.line.excuse(io);
             return Expiry::Slow;
         }
         if let Some(exchange) = exchange {

@@ -13,6 +13,8 @@ const NEVER: Time = Time { nanos: u64::MAX };
 
 /// How often the deadlines of streams are looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// How much longer an excused peer has. It may need several steps to come on.
+const EXCUSED: Duration = Duration::from_secs(10);
 
 pub(crate) struct Line {
     pub conn: Conn,
@@ -156,6 +158,12 @@ impl Line {
             self.deadline = at;
             self.tell_deadline(io);
         }
+    }
+
+    /// The peer could not do what it had to, so it has some time more.
+    pub fn excuse<I: Io>(&mut self, io: &mut I) {
+        self.deadline = io.now() + EXCUSED;
+        self.tell_deadline(io);
     }
 
     /// Sets the deadline for the next look at the streams that it carries. It follows no bytes.

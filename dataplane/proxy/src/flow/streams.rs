@@ -255,15 +255,20 @@ impl Proxy {
             return self.end_carrier(io, conn, Code::EnhanceYourCalm, Cause::ClientHeadTimeout);
         }
         if carrier.connection.streams() == 0 {
-            return self.dismiss(io, conn);
+            match waits {
+                // Its next request may lie there, and has not been read.
+                true => client.connection.line.look_again(io),
+                false => self.dismiss(io, conn),
+            }
+            return;
         }
-        if carrier.is_stalled(queued, now, span) && !waits {
+        if carrier.is_stalled(queued, now, span, waits) {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
             self.record_failure(io, conn, Cause::ClientStalled);
             // What is queued never leaves.
             return self.close_client(io, conn, Close::Abort);
         }
-        for _ in 0..carrier.give_up(now, span) {
+        for _ in 0..carrier.give_up(now, span, waits) {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
         }
         carrier.connection.end_leaving();

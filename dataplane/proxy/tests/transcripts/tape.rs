@@ -126,8 +126,8 @@ impl Io for Tape {
         self.sides.entry(conn).or_default().paused = !on;
     }
 
-    fn limit(&mut self, conn: Conn, bucket: &Arc<Bucket>) {
-        self.sides.entry(conn).or_default().bucket = Some(bucket.clone());
+    fn limit(&mut self, conn: Conn, bucket: Option<&Arc<Bucket>>) {
+        self.sides.entry(conn).or_default().bucket = bucket.cloned();
     }
 
     fn waits_for_tokens(&self, conn: Conn) -> bool {
@@ -283,6 +283,11 @@ impl Stage {
         self.snapshot = Arc::new(snapshot);
         self.proxy.replace(&mut self.tape, self.snapshot.clone());
         self.proxy.end_displaced_sessions(&mut self.tape);
+    }
+
+    /// Whether a plan is refused.
+    pub fn refuses_plan(&self, plan: &api::Plan) -> bool {
+        Snapshot::build(plan, Some(&self.snapshot), &self.worker).is_err()
     }
 
     /// Runs one batch. Afterwards peers have taken everything sent, unless `stuck` is set.

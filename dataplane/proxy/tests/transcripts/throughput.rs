@@ -8,7 +8,9 @@ use weir_proxy::io::{Bucket, Conn, Event, Io};
 use weir_rate::Ration;
 
 use crate::{
-    GET, OK, status,
+    GET, OK,
+    http2::{Browser, http2},
+    status,
     tape::{Stage, l4_plan, plan},
 };
 
@@ -23,6 +25,16 @@ fn limited(mut plan: Plan, mbps: u32) -> Plan {
 
 fn takes_from(stage: &Stage, conn: Conn, bucket: &Arc<Bucket>) -> bool {
     stage.tape.bucket(conn).is_some_and(|other| Arc::ptr_eq(&other, bucket))
+}
+
+/// How long connections of a bucket wait that have moved so many bytes.
+fn wait_for(stage: &Stage, bucket: &Arc<Bucket>, bytes: usize) -> Duration {
+    let (now, mut ration) = (stage.tape.now().nanos, Ration::of(bucket.clone()));
+    assert!(ration.ask(now).is_ok());
+    ration.spend(bytes as u64);
+    let left = ration.ask(now).expect("the burst");
+    ration.spend(left);
+    Duration::from_nanos(ration.ask(now).expect_err("all has moved") - now)
 }
 
 /// Servers that send to clients, and clients that send, a megabyte each.
@@ -131,7 +143,7 @@ fn upload_that_waits_for_tokens_outlasts_the_timeout_of_its_body() {
     let server = stage.connected();
     stage.tape.waiting = Some(client);
     stage.wait_for_deadline(client);
-    assert!((0..9).all(|_| stage.wait_for_deadline(client) == Duration::from_secs(1)));
+    assert!((0..9).all(|_| stage.wait_for_deadline(client) == Duration::from_secs(10)));
     assert_eq!(stage.closed(client), None);
     stage.says(client, "two ");
     assert!(stage.sent(server).ends_with("one two "));
@@ -185,16 +197,56 @@ fn limit_holds_for_open_connections_and_ends_for_them() {
     let bucket = stage.tape.bucket(client).expect("it is limited now");
     let later = stage.client();
     assert!(takes_from(&stage, later, &bucket));
-    stage.replace(&revised(3, &before));
-    let mut ration = Ration::of(bucket);
-    for _ in 0..9 {
-        assert!(ration.ask(1).is_ok());
-        ration.spend(1 << 30);
-    }
+    stage.replace(&revised(3, &limited(plan(1), 80)));
+    assert!(takes_from(&stage, client, &bucket), "another number changes the bucket, not whose it is");
+    takes(wait_for(&stage, &bucket, 10 * MEGABYTE), 0.9);
+    stage.replace(&revised(4, &before));
+    assert!(stage.tape.bucket(client).is_none() && stage.tape.bucket(later).is_none());
     stage.says(client, GET);
     let server = stage.connected();
     stage.says(server, OK);
     assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn limit_ends_with_the_service_that_had_it() {
+    let before = limited(plan(1), 8);
+    let mut stage = Stage::new(&before);
+    let client = stage.client();
+    assert!(stage.tape.bucket(client).is_some());
+    let mut after = Plan { revision: 2, ..plan(1) };
+    after.virtual_services[0].uuid = "another".into();
+    stage.replace(&after);
+    assert!(stage.tape.bucket(client).is_none());
+}
+
+#[test]
+fn plan_that_is_refused_changes_no_limit() {
+    let mut stage = Stage::new(&limited(plan(1), 8));
+    let client = stage.client();
+    let bucket = stage.tape.bucket(client).expect("the service is limited");
+    let mut refused = Plan { revision: 2, ..limited(plan(1), 80) };
+    let mut unsound = refused.virtual_services[0].clone();
+    (unsound.uuid, unsound.listeners[0].address) = ("unsound".into(), "nowhere".into());
+    refused.virtual_services.push(unsound);
+    assert!(stage.refuses_plan(&refused));
+    takes(wait_for(&stage, &bucket, 10 * MEGABYTE), 9.9);
+}
+
+#[test]
+fn carrier_whose_next_request_waits_for_tokens_is_not_idle() {
+    let mut stage = Stage::new(&http2(limited(plan(1), 8)));
+    let mut browser = Browser::new(&mut stage);
+    browser.says(&mut stage, b"");
+    let greeted = stage.sent_bytes(browser.conn).len();
+    stage.tape.waiting = Some(browser.conn);
+    for _ in 0..20 {
+        stage.wait_for_deadline(browser.conn);
+    }
+    assert_eq!((stage.closed(browser.conn), stage.sent_bytes(browser.conn).len()), (None, greeted));
+    stage.tape.waiting = None;
+    stage.wait_for_deadline(browser.conn);
+    assert!(stage.closed(browser.conn).is_some());
 }
 
 #[test]
