@@ -13,10 +13,13 @@ func TestObjectsFromBeforeAFieldHadAnEffectMakeAPlanThatEnginesTake(t *testing.T
 	objects := objectsIn(t, `
 applicationpersistenceprofile {"name": "session", "persistence_type": "PERSISTENCE_TYPE_APP_COOKIE",
 	"app_cookie_persistence_profile": {"prst_hdr_name": "id"}}
+applicationprofile {"name": "proxied", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": {"use_true_client_ip": true}}
 pool {"name": "shop", "servers": [{"ip": {"addr": "10.0.0.1", "type": "V4"}}],
 	"application_persistence_profile_ref": "/api/applicationpersistenceprofile?name=session"}
 virtualservice {"name": "a", "vip": [{"ip_address": {"addr": "192.0.2.1", "type": "V4"}}], "services": [{"port": 80}],
-	"pool_ref": "/api/pool?name=shop"}`)
+	"pool_ref": "/api/pool?name=shop", "application_profile_ref": "/api/applicationprofile?name=proxied"}`)
+	objectOf(t, objects, "applicationprofile", "proxied")["http_profile"] =
+		schema.Object{"use_true_client_ip": true, "true_client_ip": schema.Object{"headers": []any{"X Real IP"}}}
 	objectOf(t, objects, "applicationpersistenceprofile", "session")["app_cookie_persistence_profile"] =
 		schema.Object{"prst_hdr_name": "my cookie"}
 	objectOf(t, objects, "virtualservice", "a")["content_rewrite"] = schema.Object{"rsp_rewrite_rules": []any{
@@ -34,6 +37,9 @@ virtualservice {"name": "a", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 		}
 		if vs := resource.GetVirtualService(); vs != nil {
 			served = true
+			if index := vs.GetHttp().GetTrueClient().GetIndex(); index != 0 {
+				t.Errorf("got the client at %d: want the default", index)
+			}
 			rewrite := vs.GetHttp().GetContentRewrite()
 			if pairs := rewrite.GetPairs(); len(pairs) != 1 || pairs[0].GetSearch() != "b" ||
 				pairs[0].GetReplacement() != "c" {
@@ -49,6 +55,7 @@ virtualservice {"name": "a", "vip": [{"ip_address": {"addr": "192.0.2.1", "type"
 	}
 	for _, field := range []string{
 		"app_cookie_persistence_profile.prst_hdr_name",
+		"http_profile.true_client_ip",
 		"content_rewrite.rsp_rewrite_rules[0].pairs[1].search_string.val",
 	} {
 		if !slices.ContainsFunc(findings, func(finding model.Finding) bool { return finding.Field == field }) {

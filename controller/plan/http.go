@@ -79,8 +79,9 @@ func trueClient(http *kinds.HTTPProfile) *dataplanev1.TrueClient {
 	}
 	from := cmp.Or(http.TrueClientIP, usualTrueClient)
 	return &dataplanev1.TrueClient{
-		Name:      from.Header(),
-		Index:     from.Index - 1,
+		Name: from.Header(),
+		// Profiles from before this field had an effect have no defaults.
+		Index:     max(from.Index, 1) - 1,
 		FromRight: from.Direction == "RIGHT",
 	}
 }

@@ -192,6 +192,9 @@ var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[k
 	}, "is for CUSTOM_COMPRESSION: has no effect"},
 	{"true_client_ip", func(h *kinds.HTTPProfile) bool { return h.TrueClientIP != nil && !h.UseTrueClientIP },
 		"use_true_client_ip is false: has no effect"},
+	{"true_client_ip", func(h *kinds.HTTPProfile) bool {
+		return h.TrueClientIP != nil && h.UseTrueClientIP && !h.TrueClientIP.IsNamed()
+	}, "the name in headers is none of a header field, so no request has it: clients are known by their connections"},
 })
 
 var unheededOfHTTP2 = declare("applicationprofile", "http_profile.http2_profile.", []unheeded[kinds.HTTP2Profile]{

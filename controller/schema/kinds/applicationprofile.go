@@ -211,8 +211,11 @@ func (t *TrueClientIP) Header() string {
 	return t.Headers[0]
 }
 
+// IsNamed tells whether the field can be in a request.
+func (t *TrueClientIP) IsNamed() bool { return headerName(t.Header()) }
+
 func (t *TrueClientIP) check(path string) *schema.FieldError {
-	if t == nil || headerName(t.Header()) {
+	if t == nil || t.IsNamed() {
 		return nil
 	}
 	return &schema.FieldError{Field: path + ".headers", Problem: schema.Show(t.Header()) + " is not a header name"}

@@ -19,7 +19,9 @@ impl TrueClient {
     pub fn of(&self, fields: &Fields<'_>) -> Option<IpAddr> {
         let named = fields.iter().filter(|field| field.name_text.eq_ignore_ascii_case(self.name.as_bytes()));
         // Several fields of one name are one list (RFC 9110 §5.3).
-        let mut listed = named.flat_map(|field| field.value.split(|&byte| byte == b','));
+        let listed = named.flat_map(|field| field.value.split(|&byte| byte == b','));
+        // Empty elements do not count (RFC 9110 §5.6.1.2).
+        let mut listed = listed.map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
         let at = match self.from_right {
             true => listed.clone().count().checked_sub(self.index + 1)?,
             false => self.index,
@@ -30,7 +32,7 @@ impl TrueClient {
 
 /// An address, of which a port may be behind: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
 fn address(text: &[u8]) -> Option<IpAddr> {
-    let text = str::from_utf8(text.trim_ascii()).ok()?;
+    let text = str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse().ok().or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()))?;
     Some(IpAddr::to_canonical(&address))
@@ -63,6 +65,8 @@ mod tests {
         let expected = ["192.0.2.1", "2001:db8::1", "192.0.2.3"].map(|address| Some(address.to_owned()));
         assert!(found(false).eq(expected.iter().cloned().chain([None])));
         assert!(found(true).eq(expected.iter().cloned().rev().chain([None])));
+        let lines = "X-Forwarded-For:\r\nX-Forwarded-For: , 192.0.2.1,,\r\n";
+        assert!([false, true].iter().all(|from_right| of(lines, 0, *from_right) == expected[0]));
     }
 
     #[test]
