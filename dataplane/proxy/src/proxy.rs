@@ -98,7 +98,7 @@ impl Proxy {
             self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
-        difference.services.iter().for_each(|service| service.apply_throughput());
+        difference.services.iter().filter_map(|service| service.gate.as_ref()).for_each(|gate| gate.apply_throughput());
         let buckets_differ = self.buckets_differ(&snapshot);
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.records.follow(&snapshot);

@@ -10,7 +10,6 @@ use weir_rules::{Arriving, Barred, DecidedBy, NetworkPolicy};
 use crate::{
     finding::{Findings, Subject},
     policies::check_numbers,
-    service::VirtualService,
 };
 
 /// Built for a virtual service that does not let in everybody.
@@ -61,20 +60,6 @@ pub enum Entry {
     Barred(Barred),
 }
 
-impl VirtualService {
-    /// That its connections share. `None`: their throughput has no limit.
-    pub fn bucket(&self) -> Option<&Arc<Bucket>> {
-        self.gate.as_ref()?.bucket.as_ref()
-    }
-
-    /// Its connections have the throughput that its Plan gives them, from now on. Until then they have that of the Snapshot
-    /// before.
-    pub fn apply_throughput(&self) {
-        let Some(gate) = &self.gate else { return };
-        gate.bucket.iter().for_each(|bucket| bucket.change(gate.source.throughput_mbps));
-    }
-}
-
 impl Gate {
     pub(crate) fn of(
         source: Source,
@@ -90,6 +75,17 @@ impl Gate {
         let counted: Vec<_> = own.chain(network.iter().flat_map(|network| network.limits())).collect();
         let counts = !counted.is_empty() || source.open_max > 0;
         Some(Box::new(Self { network, source, tally: counts.then(|| tally(counted)), bucket }))
+    }
+
+    /// That the connections share. `None`: their throughput has no limit.
+    pub fn bucket(&self) -> Option<&Arc<Bucket>> {
+        self.bucket.as_ref()
+    }
+
+    /// The connections have the throughput that the Plan gives them, from now on. Until then they have that of the Snapshot
+    /// before.
+    pub fn apply_throughput(&self) {
+        self.bucket.iter().for_each(|bucket| bucket.change(self.source.throughput_mbps));
     }
 
     pub(crate) fn network(&self) -> Option<&Arc<NetworkPolicy>> {

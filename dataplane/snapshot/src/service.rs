@@ -9,7 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, TrueClient, Underscores, XffUpdate};
-use weir_rate::{Engines, Limit, Tally};
+use weir_rate::{Bucket, Engines, Limit, Tally};
 use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
@@ -91,6 +91,11 @@ pub enum Application {
 }
 
 impl VirtualService {
+    /// That its connections share. `None`: their throughput has no limit.
+    pub fn bucket(&self) -> Option<&Arc<Bucket>> {
+        self.gate.as_ref()?.bucket()
+    }
+
     /// `None`: the service does not use HTTP.
     pub fn http(&self) -> Option<&HttpProfile> {
         match &self.application {
