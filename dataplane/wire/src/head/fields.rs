@@ -117,9 +117,16 @@ impl<'b> Fields<'b> {
     /// empty.
     #[inline(always)]
     pub fn first(&self, name: &'static [u8]) -> &'b [u8] {
-        let as_long = self.spans.iter().filter(|span| span.name_bytes as usize == name.len());
-        let found = as_long.map(|span| span.field(self.head)).find(|field| is_known(field.name_text, name));
-        found.map_or(b"", |field| field.value)
+        // A loop, because each step of a chain of iterators would be a call.
+        for span in self.spans {
+            if span.name_bytes as usize == name.len() {
+                let field = span.field(self.head);
+                if field.name_text.len() == name.len() && is_known(field.name_text, name) {
+                    return field.value;
+                }
+            }
+        }
+        b""
     }
 
     /// The same for several names, of which each has another length. Of fields of one name it is the last.
