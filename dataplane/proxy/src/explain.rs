@@ -209,7 +209,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     told.service = Some(service.clone());
     if let Some(gate) = &service.gate {
         let arriving = core.arriving(question.ends());
-        gate.look(&arriving, now.nanos).0.map_err(Error::Barred)?;
+        gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
     }
     match (listener.tls, question.tls) {
         (true, false) => return Err(Local::because(None, TLS_EXPECTED)),

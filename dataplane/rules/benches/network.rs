@@ -40,7 +40,7 @@ fn policy(sets: impl IntoIterator<Item = Vec<AddressRange>>) -> NetworkPolicy {
         let group = AddressGroup { uuid: String::new(), name: String::new(), addresses: Addresses::of(set) };
         let client = AddressMatch::new(false, Addresses::default(), vec![Arc::new(group)]);
         let matched = ConnectionMatch { client: Some(client), ..ConnectionMatch::default() };
-        NetworkRule { name: String::new(), matched, until: u64::MAX, action: NetworkAction::Deny, log: false }
+        NetworkRule { name: "".into(), matched, until: u64::MAX, action: NetworkAction::Deny, log: false }
     });
     NetworkPolicy { uuid: String::new(), name: String::new(), rules: rules.collect() }
 }

@@ -16,7 +16,8 @@ pub struct NetworkPolicy {
 
 #[derive(Debug)]
 pub struct NetworkRule {
-    pub name: String,
+    /// Shared with what the rule has decided about.
+    pub name: Arc<str>,
     pub matched: ConnectionMatch,
     /// In seconds since 1970: from then on the rule is as if it were not there.
     pub until: u64,
@@ -25,11 +26,12 @@ pub struct NetworkRule {
     pub log: bool,
 }
 
-/// The rule that has decided about a connection. It outlives the policy's part in the configuration.
-#[derive(Clone, Debug)]
+/// What records say of the rule that has decided about a connection. It may outlive the policy, and keeps nothing else of
+/// it: the addresses that a policy names can be many.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DecidedBy {
-    policy: Arc<NetworkPolicy>,
-    place: u32,
+    pub name: Arc<str>,
+    pub log: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,8 +61,8 @@ pub struct Arriving {
     pub unix_s: u64,
 }
 
-/// What becomes of a connection, and the place of the rule that decides; `None`: no rule does, so it is let in.
-pub type Decided = (Result<(), Barred>, Option<usize>);
+/// What becomes of a connection, and the rule that decides; `None`: no rule does, so it is let in.
+pub type Decided<'p> = (Result<(), Barred>, Option<&'p NetworkRule>);
 
 /// Why a connection is not let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,17 +81,17 @@ impl NetworkPolicy {
     }
 
     /// Lets a connection in or bars it. `tally` is that of the virtual service; without it, rates are not limited.
-    pub fn judge(&self, arriving: &Arriving, tally: Option<&Tally>, at: Moment) -> Decided {
-        for (place, rule) in self.rules.iter().enumerate() {
+    pub fn judge(&self, arriving: &Arriving, tally: Option<&Tally>, at: Moment) -> Decided<'_> {
+        for rule in &self.rules {
             if !rule.matched.holds(arriving) || rule.until <= arriving.unix_s {
                 continue;
             }
             match &rule.action {
-                NetworkAction::Allow => return (Ok(()), Some(place)),
-                NetworkAction::Deny => return (Err(Barred::Denied), Some(place)),
+                NetworkAction::Allow => return (Ok(()), Some(rule)),
+                NetworkAction::Deny => return (Err(Barred::Denied), Some(rule)),
                 NetworkAction::Limit(limit) => {
                     if tally.is_some_and(|tally| tally.admit_any(limit, at).is_err()) {
-                        return (Err(Barred::TooOften), Some(place));
+                        return (Err(Barred::TooOften), Some(rule));
                     }
                 }
             }
@@ -99,12 +101,8 @@ impl NetworkPolicy {
 }
 
 impl DecidedBy {
-    pub fn of(policy: &Arc<NetworkPolicy>, place: usize) -> Self {
-        Self { policy: policy.clone(), place: place as u32 }
-    }
-
-    pub fn rule(&self) -> &NetworkRule {
-        &self.policy.rules[self.place as usize]
+    pub fn of(rule: &NetworkRule) -> Self {
+        Self { name: rule.name.clone(), log: rule.log }
     }
 }
 
@@ -135,7 +133,7 @@ mod tests {
     use weir_rate::Tallies;
 
     use super::*;
-    use crate::addresses::{AddressRange, Addresses};
+    use crate::addresses::{AddressGroup, AddressRange, Addresses};
 
     fn clients(negated: bool, first: &str, last: &str) -> Option<AddressMatch> {
         let range = AddressRange { first: first.parse().unwrap(), last: last.parse().unwrap() };
@@ -147,7 +145,7 @@ mod tests {
     }
 
     fn rule(action: NetworkAction, matched: ConnectionMatch) -> NetworkRule {
-        NetworkRule { name: String::new(), matched, until: u64::MAX, action, log: false }
+        NetworkRule { name: "".into(), matched, until: u64::MAX, action, log: false }
     }
 
     fn policy(rules: Vec<NetworkRule>) -> NetworkPolicy {
@@ -173,7 +171,8 @@ mod tests {
         assert_eq!(judged(&policy, "10.0.0.10:7", 80), Ok(()));
         let places = [("10.0.0.5:7", 443), ("10.0.0.10:7", 443), ("10.0.0.10:7", 80)].map(|(client, listener_port)| {
             let arriving = Arriving { client: client.parse().unwrap(), listener_port, unix_s: 1_000 };
-            policy.judge(&arriving, None, Moment::counting(5)).1
+            let decisive = policy.judge(&arriving, None, Moment::counting(5)).1?;
+            policy.rules.iter().position(|rule| std::ptr::eq(rule, decisive))
         });
         assert_eq!(places, [Some(0), Some(1), None]);
     }
@@ -212,6 +211,23 @@ mod tests {
             assert_eq!(matched.holds_any(client.parse().unwrap(), port), holds, "{client} to {port}");
         }
         assert!(ConnectionMatch::default().holds_any("10.0.0.1:1".parse().unwrap(), 80));
+    }
+
+    #[test]
+    fn what_is_kept_of_a_rule_keeps_no_addresses() {
+        let range = AddressRange { first: "10.0.0.1".parse().unwrap(), last: "10.0.0.9".parse().unwrap() };
+        let addresses = Addresses::of([range]);
+        let group = Arc::new(AddressGroup { uuid: String::new(), name: String::new(), addresses });
+        let weak = Arc::downgrade(&group);
+        let client = Some(AddressMatch::new(false, Addresses::default(), vec![group]));
+        let mut allowing = rule(NetworkAction::Allow, ConnectionMatch { client, ..Default::default() });
+        (allowing.name, allowing.log) = ("friends".into(), true);
+        let policy = Arc::new(policy(vec![allowing]));
+        let arriving = Arriving { client: "10.0.0.5:7".parse().unwrap(), listener_port: 80, unix_s: 1_000 };
+        let by = policy.judge(&arriving, None, Moment::counting(5)).1.map(DecidedBy::of);
+        drop(policy);
+        assert_eq!(by, Some(DecidedBy { name: "friends".into(), log: true }));
+        assert!(weak.upgrade().is_none());
     }
 
     #[test]

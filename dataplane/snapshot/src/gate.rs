@@ -56,8 +56,8 @@ pub enum Entry {
     TooOften(Turned),
     /// There are as many as there may be. It is reset.
     Full,
-    /// A rule for connections bars it. It is reset.
-    Barred(Barred),
+    /// This rule for connections bars it. It is reset.
+    Barred(Barred, Option<DecidedBy>),
 }
 
 impl Gate {
@@ -92,12 +92,16 @@ impl Gate {
         self.network.as_ref()
     }
 
-    /// Whether a connection would be barred now, and by which rule it would or would not. Nothing is counted. `now` is in
-    /// nanoseconds.
-    pub fn look(&self, arriving: &Arriving, now: u64) -> (Result<(), Barred>, Option<DecidedBy>) {
-        let Some(network) = &self.network else { return (Ok(()), None) };
-        let (decided, rule) = network.judge(arriving, self.tally.as_ref(), Moment::looking(now));
-        (decided, rule.map(|rule| DecidedBy::of(network, rule)))
+    /// Whether a connection would be barred now. Nothing is counted. `now` is in nanoseconds.
+    pub fn look(&self, arriving: &Arriving, now: u64) -> Result<(), Barred> {
+        let Some(network) = &self.network else { return Ok(()) };
+        network.judge(arriving, self.tally.as_ref(), Moment::looking(now)).0
+    }
+
+    /// The rule that lets in who was let in before, as far as there still is one. Rates do not matter to it.
+    pub fn lets_in(&self, arriving: &Arriving) -> Option<DecidedBy> {
+        let (decided, rule) = self.network.as_ref()?.judge(arriving, None, Moment::looking(0));
+        decided.ok().and(rule).map(DecidedBy::of)
     }
 
     /// A connection comes. `now` is in nanoseconds.
@@ -105,11 +109,11 @@ impl Gate {
         let at = Moment::counting(now);
         let mut rule = None;
         if let Some(network) = &self.network {
-            let (decided, place) = network.judge(arriving, self.tally.as_ref(), at);
+            let (decided, decisive) = network.judge(arriving, self.tally.as_ref(), at);
+            rule = decisive.map(DecidedBy::of);
             if let Err(barred) = decided {
-                return Entry::Barred(barred);
+                return Entry::Barred(barred, rule);
             }
-            rule = place.map(|place| DecidedBy::of(network, place));
         }
         match &self.tally {
             Some(tally) => self.count(tally, arriving, at, rule),

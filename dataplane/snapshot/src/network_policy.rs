@@ -94,7 +94,7 @@ impl Groups<'_> {
                 return None;
             }
         };
-        let (name, until, log) = (from.name.clone(), from.until_unix_s, from.log);
+        let (name, until, log) = (from.name.as_str().into(), from.until_unix_s, from.log);
         Some(NetworkRule { name, matched: matched?, until, action, log })
     }
 

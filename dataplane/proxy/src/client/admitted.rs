@@ -12,6 +12,7 @@ use crate::{
     core::Core,
     error::Error,
     io::{Conn, Io, Time},
+    records::Recorder,
 };
 
 /// How a client is let in.
@@ -22,19 +23,23 @@ pub(crate) struct Admitted {
     pub rule: Option<DecidedBy>,
 }
 
+/// If a rule bars the connection, `records` knows the rule for the record of that.
 #[cold]
 #[inline(never)]
-pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time) -> Result<Admitted, Error> {
+pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time, records: &mut Recorder) -> Result<Admitted, Error> {
     match gate.enter(arriving, now.nanos) {
         Entry::In { place, reported, rule } => Ok(Admitted { place, reported, rule }),
-        Entry::Barred(barred) => Err(Error::Barred(barred)),
+        Entry::Barred(barred, rule) => {
+            records.barred = rule;
+            Err(Error::Barred(barred))
+        }
         Entry::TooOften(turned) => Err(Error::ConnectionLimited { reset: turned.reset }),
         Entry::Full => Err(Error::TooManyConnections),
     }
 }
 
 impl Admitted {
-    /// Returns the rule that has let it in.
+    /// Returns the rule that has let it in, if records may name it.
     #[cold]
     #[inline(never)]
     pub fn enter<I: Io>(
@@ -54,7 +59,7 @@ impl Admitted {
         if self.reported {
             core.record_refusal(io, Kind::Connection, service, ends, Cause::ClientConnectionRate);
         }
-        self.rule
+        self.rule.filter(|_| service.analytics.is_some() || service.shares_listeners())
     }
 }
 
@@ -63,7 +68,7 @@ impl Client {
     pub fn enter_introduced<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         if let Some(gate) = &self.service.gate {
             let ends = (*self.facts.listener(), self.peer);
-            let admitted = pass(gate, &core.arriving(ends), io.now())?;
+            let admitted = pass(gate, &core.arriving(ends), io.now(), &mut core.records)?;
             let rule = admitted.enter(io, core, self.connection.conn(), &self.service, ends);
             if rule.is_some() {
                 self.entrance.get_or_insert_default().rule = rule;

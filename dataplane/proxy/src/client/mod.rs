@@ -107,7 +107,8 @@ impl Client {
         let admitted = match &service.gate {
             // Who the client is stands in the header.
             Some(gate) if !is_introduced => {
-                Some(admitted::pass(gate, &core.arriving((listener.address, peer)), io.now()).map_err(Some)?)
+                let arriving = core.arriving((listener.address, peer));
+                Some(admitted::pass(gate, &arriving, io.now(), &mut core.records).map_err(Some)?)
             }
             _ => None,
         };

@@ -179,7 +179,13 @@ impl Proxy {
         // The client is let in, and not each of its servers' sessions. Without a server, nothing counts for its rate.
         let is_known = self.sessions.knows(&key);
         let rule = match is_known {
-            false => self.let_in(io, key, service).inspect_err(|_| self.core.pools.end(place))?,
+            false => match self.let_in(io, key, service) {
+                Ok(rule) => rule,
+                Err(cause) => {
+                    self.core.pools.end(place);
+                    return Err(cause);
+                }
+            },
             true => None,
         };
         let key = Key { server: place.server, ..key };
@@ -190,16 +196,21 @@ impl Proxy {
             }
             None => {
                 let gate = service.gate.as_ref().filter(|_| is_known);
-                let rule = rule.or_else(|| gate?.look(&self.arriving(io, key), io.now().nanos).1);
+                let rule = rule.or_else(|| gate?.lets_in(&self.arriving(io, key)));
                 self.begin_session_at(io, key, service, place, rule)
             }
         }
     }
 
     /// Whether the rules for connections let a session begin, and which of them does.
-    fn let_in<I: DatagramIo>(&self, io: &I, key: Key, service: &VirtualService) -> Result<Option<DecidedBy>, Cause> {
+    fn let_in<I: DatagramIo>(
+        &mut self,
+        io: &I,
+        key: Key,
+        service: &VirtualService,
+    ) -> Result<Option<DecidedBy>, Cause> {
         let Some(gate) = &service.gate else { return Ok(None) };
-        let passed = admitted::pass(gate, &self.arriving(io, key), io.now());
+        let passed = admitted::pass(gate, &self.arriving(io, key), io.now(), &mut self.core.records);
         passed.map(|admitted| admitted.rule).map_err(|error| remedy(error).cause)
     }
 

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use weir_rules::{Arriving, DecidedBy};
 use weir_snapshot::VirtualService;
 use weir_telemetry::{
     Cause, Spans,
@@ -120,8 +119,8 @@ impl Proxy {
     /// A client's connection has failed, and there is no request to blame.
     #[cold]
     pub(crate) fn record_failure<I: Io>(&mut self, io: &I, conn: Conn, cause: Cause) {
+        let rule = self.core.records.barring(cause);
         let Some(client) = self.clients.peek(conn).filter(|client| client.service.analytics.is_some()) else { return };
-        let rule = barring(&self.core, io, &client.service, (*client.facts.listener(), client.peer), cause);
         let mut asker = asker(&self.clients, client, io.now()).of_connection(Flags::default());
         if rule.is_some() {
             asker = asker.by(rule.as_ref());
@@ -145,25 +144,10 @@ impl Core {
         (listener, peer): (SocketAddr, SocketAddr),
         cause: Cause,
     ) {
-        let rule = barring(self, io, service, (listener, peer), cause);
+        let rule = self.records.barring(cause);
         let asker = Asker::plain(kind, service, (&listener, &peer)).by(rule.as_ref());
         self.records.end_connection(&asker, End::now(io), |slot| slot.set_cause(Some(cause)));
     }
-}
-
-/// The rule that has just barred a connection, if one has.
-fn barring<I: Io>(
-    core: &Core,
-    io: &I,
-    service: &VirtualService,
-    ends: (SocketAddr, SocketAddr),
-    cause: Cause,
-) -> Option<DecidedBy> {
-    if !matches!(cause, Cause::ClientNetworkDenied | Cause::ClientNetworkRate) {
-        return None;
-    }
-    let arriving = Arriving { unix_s: io.unix_s(), ..core.arriving(ends) };
-    service.gate.as_ref()?.look(&arriving, io.now().nanos).1
 }
 
 /// What records say of a client. A stream has most of it from the connection that carries it.

@@ -47,7 +47,7 @@ impl<'c> Asker<'c> {
 
 /// What a rule for connections adds to the flags of a record.
 pub(crate) fn flags_of(rule: Option<&DecidedBy>) -> Flags {
-    match rule.map(|by| by.rule().log) {
+    match rule.map(|by| by.log) {
         None => Flags::default(),
         Some(false) => Flags::ADMITTED,
         Some(true) => Flags::ADMITTED | Flags::LOGGED,

@@ -153,7 +153,7 @@ fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&Dec
         out.extend_from_slice(&[0; 2]);
         if let Some(by) = rule {
             let mut first = RuleNames::default();
-            first.add(RuleList::Connections, &by.rule().name);
+            first.add(RuleList::Connections, &by.name);
             out.extend_from_slice(first.bytes());
         }
         if slot.draft.fixed.flags.has(Flags::RULED) {

@@ -17,6 +17,7 @@ mod slots;
 
 use std::sync::Arc;
 
+use weir_rules::DecidedBy;
 use weir_snapshot::{Analytics, Snapshot, VirtualService};
 use weir_telemetry::{
     Cause,
@@ -48,6 +49,8 @@ pub(crate) struct Recorder {
     /// For connections, of which notes are taken at their end.
     own: Slot,
     keeper: Keeper,
+    /// The rule that has just barred a connection.
+    pub barred: Option<DecidedBy>,
     /// `None`: it is handed over, and has not come back. Records gather in the current one, as long as that has room.
     spare: Option<Batch>,
     /// What waits of virtual services whose rows others have got since the last batch.
@@ -190,6 +193,11 @@ impl Recorder {
             self.keeper.pack_with(&asker.texts, asker.rule, slot, [&[]; 2]);
         }
         slot.pool = None;
+    }
+
+    /// The rule that has just barred a connection, if `cause` says that one has.
+    pub fn barring(&mut self, cause: Cause) -> Option<DecidedBy> {
+        self.barred.take().filter(|_| matches!(cause, Cause::ClientNetworkDenied | Cause::ClientNetworkRate))
     }
 
     /// Drops notes: there is no record.

@@ -314,3 +314,87 @@ fn connections_and_sessions_tell_which_rule_let_them_in() {
     stage.idle_for(Duration::from_secs(60));
     assert_eq!(said(&mut stage), [(FILTERED, by)]);
 }
+
+fn named(name: &str, log: bool, action: network_rule::Action) -> api::NetworkRule {
+    api::NetworkRule { name: name.into(), log, ..connections(&[], action) }
+}
+
+fn per_s(per_s: u32) -> network_rule::Action {
+    network_rule::Action::Rate(api::ConnectionRate { per_s, burst: 0 })
+}
+
+/// Clients with a PROXY header.
+fn introduced(mut plan: Plan) -> Plan {
+    let tcp = plan.virtual_services[0].tcp.as_mut().expect("uses TCP");
+    tcp.proxy_protocol_sources = vec!["10.2.0.0/16".into()];
+    plan
+}
+
+/// The class, the cause and the rules of the last record.
+fn last(stage: &mut Stage) -> (u8, u16, Vec<(u8, String)>) {
+    let taken = stage.records();
+    let last = *taken.records().last().expect("there is a record");
+    (last.class(), last.cause(), last.place().1)
+}
+
+#[test]
+fn refused_connections_name_no_rate_that_let_them_pass() {
+    let denied = (deny(), 1, Cause::ClientNetworkDenied);
+    let slower = (per_s(1), 2, Cause::ClientNetworkRate);
+    for (action, connections, cause) in [denied, slower] {
+        // The last one is the last within the first rate.
+        let rules = vec![named("slow", false, per_s(connections)), named("strangers", false, action)];
+        let wanted = (SIGNIFICANT, cause as u16 + 1, names(&[(CONNECTIONS, "strangers")]));
+        let mut stage = Stage::new(&guarding(quiet(plan(1)), rules.clone()));
+        (0..connections).for_each(|_| _ = stage.client_from(LISTENER, INSIDE));
+        assert_eq!(last(&mut stage), wanted);
+        let mut stage = Stage::new(&guarding(quiet(introduced(plan(1))), rules.clone()));
+        for _ in 0..connections {
+            let client = stage.client();
+            stage.says(client, "PROXY TCP4 192.0.2.1 10.0.0.1 4000 80\r\n");
+        }
+        assert_eq!(last(&mut stage), wanted, "behind a PROXY header");
+        for per_datagram in [false, true] {
+            let plan = udp_plan(1, |udp| udp.per_datagram = per_datagram);
+            let mut stage = Stage::new(&guarding(quiet(plan), rules.clone()));
+            (0..connections).for_each(|n| _ = stage.asks(&format!("192.0.2.9:{}", 4000 + n), n));
+            assert_eq!(last(&mut stage), wanted, "datagrams");
+        }
+    }
+}
+
+#[test]
+fn further_session_of_a_client_names_the_rule_that_lets_it_in() {
+    let allow = network_rule::Action::Allow(api::Allow {});
+    let first = vec![named("few", true, per_s(1)), named("friends", false, allow)];
+    let later = vec![named("strangers", true, deny())];
+    for (later, of_second) in [(None, names(&[(CONNECTIONS, "friends")])), (Some(later), vec![])] {
+        let plan = udp_plan(2, |udp| udp.per_datagram = true);
+        let mut plan = guarding(recording(plan), first.clone());
+        let mut stage = Stage::new(&plan);
+        assert_eq!(stage.asks(INSIDE, 0), "0 to 10.1.0.1 on 0");
+        if let Some(later) = later {
+            plan.revision += 1;
+            plan.network_policies[0].rules = later;
+            stage.replace(&plan);
+        }
+        assert_eq!(stage.asks(INSIDE, 1), "1 to 10.1.0.2 on 1");
+        stage.idle_for(Duration::from_secs(60));
+        assert_eq!(said(&mut stage), [(ALL, names(&[(CONNECTIONS, "friends")])), (ALL, of_second)]);
+    }
+}
+
+#[test]
+fn connection_from_before_there_were_records_names_no_rule() {
+    let allow = || network_rule::Action::Allow(api::Allow {});
+    let mut stage = Stage::new(&guarding(plan(1), vec![named("friends", true, allow())]));
+    let before = stage.client_from(LISTENER, INSIDE);
+    let mut plan = guarding(recording(plan(1)), vec![named("friends", true, allow())]);
+    plan.revision += 1;
+    stage.replace(&plan);
+    let after = stage.client_from(LISTENER, INSIDE);
+    for (client, class, rules) in [(before, ALL, vec![]), (after, FILTERED, names(&[(CONNECTIONS, "friends")]))] {
+        answer(&mut stage, client, GET, OK);
+        assert_eq!(said(&mut stage), [(class, rules)]);
+    }
+}
