@@ -327,11 +327,12 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	}
 }
 
-// engines is the number of engines that share out the limits of a virtual service; 0: there is nothing to share out.
+// engines is the number of engines that share out the limits of a virtual service, and that its scripts may ask for; 0:
+// there is nothing to share out, or one.
 // Those that drain count, too: they still have clients. Standbys have none. controller/shares divides the rates of keys
 // over the same engines.
 func (s *share) engines() uint32 {
-	if !s.draft.limits {
+	if !s.draft.limits && len(s.draft.service.GetScriptSetUuids()) == 0 {
 		return 0
 	}
 	serving := uint32(0)

@@ -119,7 +119,9 @@ func hostRule(
 	if from.Matches != nil {
 		beside := *from.Matches
 		beside.Path = nil
-		if match := reader.match(&beside, false); proto.Size(match) > 0 {
+		if problem := beside.Check("matches"); problem != nil {
+			reader.refuse(problem.Field, "%s", problem.Problem)
+		} else if match := reader.match(&beside, false); proto.Size(match) > 0 {
 			to.Match = match
 		}
 		to.Path = reader.pathOfHost(from.Matches.Path)
@@ -158,6 +160,9 @@ func (r *ruleReader) pathOfHost(path *kinds.PathMatch) *dataplanev1.TextMatch {
 	if !ok {
 		r.refuse("matches.path.match_criteria",
 			"engines do not match regular expressions yet: use EQUALS, BEGINS_WITH, ENDS_WITH or CONTAINS")
+	}
+	if len(path.GroupRefs) > 0 { // the schema has a finding about that
+		r.report.blocked = true
 	}
 	return &dataplanev1.TextMatch{
 		Criterion: known.criterion, Negated: known.negated, Values: path.Values,

@@ -41,7 +41,11 @@ func (r *ruleReader) match(from *kinds.MatchTarget, isSecurity bool) *dataplanev
 	if host := from.HostHdr; host != nil {
 		to.Host = texts(host.Criteria, host.Case, host.Values)
 	}
-	to.Place = placeMatch(from.GeoMatches, r.set.AddressGroups, &r.report)
+	if problem := kinds.CheckPlaces("match.geo_matches", from.GeoMatches); problem != nil {
+		r.refuse(problem.Field, "%s", problem.Problem)
+	} else {
+		to.Client, to.Place = withPlace(to.Client, placeMatch(from.GeoMatches, r.set.AddressGroups, &r.report))
+	}
 	if cookie := from.Cookie; cookie != nil {
 		value := texts(cookie.Criteria, cookie.Case, cookie.Texts())
 		to.Cookie = &dataplanev1.FieldMatch{Name: cookie.Name, Value: value}
@@ -104,6 +108,15 @@ func placeMatch(
 		}
 	}
 	return to
+}
+
+// withPlace has a place compared as the address of the client, if nothing else is: engines from before places know
+// that, and would skip the place.
+func withPlace(client, place *dataplanev1.AddressMatch) (_, _ *dataplanev1.AddressMatch) {
+	if client == nil {
+		return place, nil
+	}
+	return client, place
 }
 
 // addressesOf returns the addresses of a group, with those of its countries.

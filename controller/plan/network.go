@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
@@ -40,14 +42,23 @@ func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSe
 	to := &dataplanev1.NetworkPolicy{Uuid: policy.UUID, Name: policy.Name}
 	for _, placed := range policy.RulesInForce() {
 		rule := placed.Rule
+		at := fmt.Sprintf("rules[%d].match.geo_matches", placed.At)
+		if problem := kinds.CheckPlaces(at, rule.Match.GeoMatches); problem != nil {
+			compiled.report.block(about("networksecuritypolicy", policy.Identity, policy.Named), problem.Field, "%s",
+				problem.Problem)
+			continue
+		}
+		client := addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report)
+		client, located := withPlace(client,
+			placeMatch(rule.Match.GeoMatches, policy.AddressGroups, &compiled.report))
 		made := &dataplanev1.NetworkRule{
 			Name: rule.Name, Position: uint32(placed.At), UntilUnixS: untilOf(policy.LastModified, rule.Age),
 			Log: rule.Log,
 			Match: &dataplanev1.ConnectionMatch{
-				Client:       addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report),
+				Client:       client,
 				ClientPort:   portsOrRanges(rule.Match.ClientPort),
 				ListenerPort: ports(rule.Match.VSPort),
-				Place:        placeMatch(rule.Match.GeoMatches, policy.AddressGroups, &compiled.report),
+				Place:        located,
 			},
 		}
 		switch rule.Action {

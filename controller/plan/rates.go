@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -165,7 +166,14 @@ func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *datapl
 	if from == nil { // of an object from before rate_limiter was required
 		from = usualRateLimiter
 	}
-	to := &dataplanev1.RateLimit{Count: from.Count, PeriodS: from.Period, Burst: from.Burst}
+	if action == nil { // the same
+		action = usualAction
+	}
+	status := kinds.StatusIn(cmp.Or(action.StatusCode, usualAction.StatusCode))
+	to := &dataplanev1.RateLimit{
+		Count: cmp.Or(from.Count, usualRateLimiter.Count), PeriodS: cmp.Or(from.Period, usualRateLimiter.Period),
+		Burst: from.Burst,
+	}
 	switch action.Type {
 	case kinds.DropExcess, kinds.ResetExcess:
 		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{Reset_: true}}
@@ -173,10 +181,10 @@ func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *datapl
 		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{}}
 	case kinds.RespondExcess:
 		to.Action = &dataplanev1.RateLimit_Response{
-			Response: localResponse(kinds.StatusIn(action.StatusCode), action.File)}
+			Response: localResponse(status, action.File)}
 	case kinds.RedirectExcess:
 		if action.Redirect == nil { // of an object from before redirect was required
-			to.Action = &dataplanev1.RateLimit_Response{Response: localResponse(kinds.StatusIn(action.StatusCode), nil)}
+			to.Action = &dataplanev1.RateLimit_Response{Response: localResponse(status, nil)}
 			break
 		}
 		to.Action = &dataplanev1.RateLimit_Redirect{Redirect: redirect(action.Redirect)}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -57,9 +58,18 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	for _, group := range set.Groups {
 		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
 	}
-	for _, limiter := range set.RateLimiters {
+	named := map[string]bool{}
+	for i, limiter := range set.RateLimiters {
+		// Sets from before these had an effect may have limiters without names, counts and periods.
+		if limiter.Name == "" || named[limiter.Name] {
+			report.warn(about("vsdatascriptset", set.Identity, set.Named), fmt.Sprintf("rate_limiters[%d].name", i),
+				"no script can ask this one: give it a name that no other has")
+			continue
+		}
+		named[limiter.Name] = true
 		to.Limits = append(to.Limits, &dataplanev1.ScriptLimit{
-			Name: limiter.Name, Count: limiter.Count, PeriodS: limiter.Period, Burst: limiter.Burst,
+			Name: limiter.Name, Count: cmp.Or(limiter.Count, usualRateLimiter.Count),
+			PeriodS: cmp.Or(limiter.Period, usualRateLimiter.Period), Burst: limiter.Burst,
 		})
 	}
 	var parts []part

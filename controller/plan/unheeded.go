@@ -60,6 +60,7 @@ var (
 	usualTrueClient     = schema.Defaults[kinds.TrueClientIP]()
 	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
 	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
+	usualAction         = schema.Defaults[kinds.RateLimiterAction]()
 )
 
 var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.VirtualService]{
@@ -68,7 +69,8 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
 	{"application_profile_ref", func(vs *model.VirtualService) bool {
-		return vs.HTTP != nil && len(vs.DataScripts) == 0 && scriptLimit(vs.ApplicationProfile) != nil
+		limits := rateLimits(vs.ApplicationProfile)
+		return vs.HTTP != nil && len(vs.DataScripts) == 0 && limits != nil && limits.Custom != nil
 	}, "custom_requests_rate_limit is for DataScripts that call avi.vs.rate_limit, and there are none: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool {
 		return vs.HostNameTranslation != "" && vs.HTTP == nil

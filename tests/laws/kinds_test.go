@@ -42,7 +42,8 @@ var mayNameKinds = map[string][]string{
 		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
 		"httppolicyset", "vsdatascriptset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
 		"l4policyset", "ssopolicy", "authprofile", "jwtserverprofile"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "vsdatascriptset", "serviceenginegroup",
+	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "vsdatascriptset",
+		"networksecuritypolicy", "serviceenginegroup",
 		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",

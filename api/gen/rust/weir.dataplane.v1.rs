@@ -2016,7 +2016,7 @@ pub struct VirtualService {
     /// not of a child; empty: everybody is let in
     #[prost(string, tag = "910")]
     pub network_policy_uuid: ::prost::alloc::string::String,
-    /// that serve it and share its limits (rules.proto). 0: one
+    /// that serve it and share its limits, if it has limits or scripts. 0: one
     #[prost(uint32, tag = "912")]
     pub engines: u32,
     /// of the hashes of keys that its limits count apart. 0: each engine has its own

@@ -68,9 +68,19 @@ func (m *GeoMatch) Place(value string) string {
 	return m.Attribute + " " + strings.ToUpper(value)
 }
 
-func checkPlaces(field string, matches []GeoMatch) *schema.FieldError {
+// CheckPlaces also refuses what only objects from before geo_matches had an effect may have.
+func CheckPlaces(field string, matches []GeoMatch) *schema.FieldError {
+	if len(matches) > 1 {
+		return refuse(field, "has more than one comparison")
+	}
 	for i := range matches {
 		match, at := &matches[i], fmt.Sprintf("%s[%d].values", field, i)
+		if !strings.HasPrefix(match.Attribute, "ATTRIBUTE_") {
+			return refuse(fmt.Sprintf("%s[%d].attribute", field, i), "names no attribute")
+		}
+		if match.Operation != "IS_IN" && match.Operation != "IS_NOT_IN" {
+			return refuse(fmt.Sprintf("%s[%d].match_operation", field, i), "must be IS_IN or IS_NOT_IN")
+		}
 		if len(match.Values) == 0 {
 			return refuse(at, "is empty: give at least one value")
 		}

@@ -164,8 +164,11 @@ func (m *MatchTarget) check(field string) *schema.FieldError {
 		m.ClientIP.check(field+".client_ip"), m.SourceIP.check(field+".source_ip"), m.VSPort.check(field+".vs_port"),
 		m.Method.check(field+".method"), m.Version.check(field+".version"), m.Path.check(field+".path"),
 		m.Query.check(field+".query"), checkHdrs(field+".hdrs", m.Hdrs), m.HostHdr.check(field+".host_hdr"),
-		m.Cookie.check(field+".cookie"), checkPlaces(field+".geo_matches", m.GeoMatches))
+		m.Cookie.check(field+".cookie"), CheckPlaces(field+".geo_matches", m.GeoMatches))
 }
+
+// Check says what engines would not take. Objects from before a field had an effect are not checked.
+func (m *MatchTarget) Check(field string) *schema.FieldError { return m.check(field) }
 
 func (m *ResponseMatchTarget) check(field string) *schema.FieldError {
 	if m == nil {

@@ -113,7 +113,7 @@ func (r *NetworkSecurityRule) check(field string) *schema.FieldError {
 	}
 	return cmp.Or(r.Match.ClientIP.check(field+".match.client_ip"), r.Match.VSPort.check(field+".match.vs_port"),
 		r.Match.ClientPort.check(field+".match.client_port"),
-		checkPlaces(field+".match.geo_matches", r.Match.GeoMatches))
+		CheckPlaces(field+".match.geo_matches", r.Match.GeoMatches))
 }
 
 func (m *PortMatchGeneric) check(field string) *schema.FieldError {
