@@ -215,6 +215,25 @@ impl Hot {
         self.rate_of(entry).take(&entry.arrival, now).map(drop).map_err(|_| self.wait(entry, now))
     }
 
+    /// So many events come at once: as many are counted as there is room for. More than ever pass at once are not asked of
+    /// other engines.
+    pub fn take_many(&self, entry: &Entry, now: u64, asked: u32) -> Result<(), Beyond> {
+        let more = asked.min(self.rate.at_once().saturating_add(1));
+        let _ = entry.asked.try_update(Relaxed, Relaxed, |all| Some(all.saturating_add(more)));
+        match self.rate_of(entry).take_many(&entry.arrival, now, asked).refused {
+            0 => Ok(()),
+            _ => Err(self.wait(entry, now)),
+        }
+    }
+
+    /// What [`take_many`](Self::take_many) would say.
+    pub fn look_many(&self, entry: &Entry, now: u64, asked: u32) -> Result<(), Beyond> {
+        match self.rate_of(entry).look_many(&entry.arrival, now, asked).refused {
+            0 => Ok(()),
+            _ => Err(self.wait(entry, now)),
+        }
+    }
+
     /// What [`take`](Self::take) would say.
     pub fn look(&self, entry: &Entry, now: u64) -> Result<(), Beyond> {
         self.rate_of(entry).look(&entry.arrival, now).map_err(|_| self.wait(entry, now))

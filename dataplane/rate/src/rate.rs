@@ -19,6 +19,15 @@ pub struct Beyond {
     pub wait_nanos: u64,
 }
 
+/// What became of events that came at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    /// How many were not counted.
+    pub refused: u32,
+    /// How far ahead the arrival time lies then, in ticks.
+    pub ahead: u64,
+}
+
 impl Beyond {
     /// In whole seconds, and at least one: what `Retry-After` says.
     pub fn wait_s(self) -> u64 {
@@ -137,6 +146,43 @@ impl Rate {
         }
     }
 
+    /// Counts as many events as there is room for, of so many that come at once.
+    pub fn take_many(&self, cell: &AtomicU64, now: u64, asked: u32) -> Taken {
+        let now = ticks(now);
+        let mut seen = cell.load(Relaxed);
+        loop {
+            let passed = asked.min(self.room(seen, now));
+            let next = seen.max(now).saturating_add(self.interval.saturating_mul(passed.into()));
+            match cell.compare_exchange_weak(seen, next, Relaxed, Relaxed) {
+                Ok(_) => return Taken { refused: asked - passed, ahead: next - now },
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    /// What [`take_many`](Self::take_many) would refuse.
+    pub fn look_many(&self, cell: &AtomicU64, now: u64, asked: u32) -> Taken {
+        let (arrival, now) = (cell.load(Relaxed), ticks(now));
+        Taken { refused: asked.saturating_sub(self.room(arrival, now)), ahead: arrival.saturating_sub(now) }
+    }
+
+    /// How many events pass at once.
+    fn room(&self, arrival: u64, now: u64) -> u32 {
+        let left = self.tolerance.saturating_sub(arrival.saturating_sub(now));
+        (left / self.interval.max(1)).try_into().unwrap_or(u32::MAX)
+    }
+
+    /// The most that ever passes at once.
+    pub(crate) fn at_once(&self) -> u32 {
+        self.room(EMPTY, EMPTY)
+    }
+
+    /// Whether all events passed.
+    pub(crate) fn answer(&self, Taken { refused, ahead }: Taken) -> Result<(), Beyond> {
+        let over = ahead.saturating_add(self.interval).saturating_sub(self.tolerance);
+        if refused > 0 { Err(Beyond { wait_nanos: over.div_ceil(TICKS_PER_NANO) }) } else { Ok(()) }
+    }
+
     /// What [`take`](Self::take) would say, without counting.
     pub fn look(&self, cell: &AtomicU64, now: u64) -> Result<(), Beyond> {
         self.next(cell.load(Relaxed), ticks(now)).map(drop)
@@ -214,12 +260,29 @@ mod tests {
     }
 
     #[test]
+    fn many_at_once_are_as_many_one_by_one() {
+        let rate = Rate::new(5_000, 60, 8_000);
+        let (many, single) = (AtomicU64::new(EMPTY), AtomicU64::new(EMPTY));
+        for (second, asked) in [(1, 1), (1, 7_000), (2, 2_000), (2, 1), (30, 0), (30, 3_000), (999, 9_000)] {
+            let looked = rate.look_many(&many, second * S, asked);
+            let taken = rate.take_many(&many, second * S, asked);
+            let one_by_one = passed(&rate, &single, second * S, asked);
+            assert_eq!((asked - taken.refused, looked.refused), (one_by_one, taken.refused), "{asked} at {second} s");
+            assert_eq!(many.load(Relaxed).max(ticks(second * S)), single.load(Relaxed).max(ticks(second * S)));
+            let answer = if taken.refused == 0 { Ok(()) } else { rate.look(&single, second * S) };
+            assert_eq!(rate.answer(taken), answer);
+        }
+    }
+
+    #[test]
     fn extreme_rates_do_not_overflow() {
         let most = 1_000_000_000;
         for (count, period, burst) in [(most, 1, most), (most, most, most), (1, most, most), (1, most, 0), (0, 0, 0)] {
             let (rate, cell) = (Rate::new(count, period, burst), AtomicU64::new(EMPTY));
             assert!(rate.take(&cell, S).is_ok(), "{count} in {period} s, burst {burst}");
             let _ = rate.take(&cell, 1 << 62);
+            let taken = rate.take_many(&cell, 1 << 62, u32::MAX);
+            let _ = (rate.answer(taken), rate.look_many(&cell, S, u32::MAX));
         }
     }
 }

@@ -15,7 +15,7 @@ use zerocopy::FromZeros;
 use crate::{
     Beyond, Gauge, Key, Moment, Place,
     moment::Mode,
-    rate::{EMPTY, Rate, ticks},
+    rate::{EMPTY, Rate, Taken, ticks},
 };
 
 const WAYS: usize = 4;
@@ -25,6 +25,9 @@ const NOBODY: u64 = 0;
 const BRINGERS: usize = 16;
 /// A cell that is empty for so long is given to another key before the table grows.
 const IDLE_NANOS: u64 = 1_000_000_000;
+
+/// Of events of a key that has no cell.
+const NOT_COUNTED: Taken = Taken { refused: 0, ahead: 0 };
 
 /// Which bits of a hash choose the set of a level. Keys that share a set of one level are spread over all sets of the next.
 #[derive(Clone, Copy)]
@@ -93,6 +96,18 @@ impl Table {
     pub fn take(&self, hash: u64, rate: &Rate, now: u64) -> Result<u64, Beyond> {
         let cell = self.find(hash).or_else(|| self.bring(hash, rate, now));
         cell.map_or(Ok(0), |cell| rate.take(&cell.arrival, now))
+    }
+
+    /// Counts as many as there is room for, of so many that come at once.
+    pub fn take_many(&self, hash: u64, rate: &Rate, now: u64, asked: u32) -> Taken {
+        let cell = self.find(hash).or_else(|| self.bring(hash, rate, now));
+        cell.map_or(NOT_COUNTED, |cell| rate.take_many(&cell.arrival, now, asked))
+    }
+
+    /// What [`take_many`](Self::take_many) would refuse.
+    pub fn look_many(&self, hash: u64, rate: &Rate, now: u64, asked: u32) -> Taken {
+        let empty = AtomicU64::new(EMPTY);
+        rate.look_many(self.find(hash).map_or(&empty, |cell| &cell.arrival), now, asked)
     }
 
     /// What [`take`](Self::take) would say, without counting.

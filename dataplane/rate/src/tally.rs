@@ -9,7 +9,7 @@ use crate::{
     Beyond, Demand, Gauge, Key, Moment, Place, Share,
     hot::{self, Hot, Places},
     moment::Mode,
-    rate::Rate,
+    rate::{Rate, Taken},
     table::{Room, Table},
     throughput::Bucket,
 };
@@ -123,6 +123,30 @@ impl Tally {
             None => Ok(()),
             Some(Counted { count, quiet: None }) => count.of_keys.admit(key, &limit.rate, at),
             Some(Counted { count, quiet: Some(quiet) }) => self.admit_part(count, quiet, limit, key, at),
+        }
+    }
+
+    /// So many events of a key come at once. Those that there is room for are counted. Error: the others are not.
+    pub fn admit_many(&self, limit: &Limit, key: &Key, asked: u32, at: Moment) -> Result<(), Beyond> {
+        let Some(Counted { count, quiet }) = self.counts.get(&limit.id) else { return Ok(()) };
+        let (hash, now, counts, rate) = (key.hash(), at.nanos, at.mode == Mode::Count, &limit.rate);
+        match (quiet.as_ref().and_then(|_| count.hot.find(hash)), quiet) {
+            (Some(entry), _) if counts => count.hot.take_many(entry, now, asked),
+            (Some(entry), _) => count.hot.look_many(entry, now, asked),
+            (None, _) if !counts => rate.answer(count.of_keys.look_many(hash, rate, now, asked)),
+            (None, None) => rate.answer(count.of_keys.take_many(hash, rate, now, asked)),
+            (None, Some(quiet)) => {
+                let Taken { refused, ahead } = count.of_keys.take_many(hash, quiet, now, asked);
+                if refused == 0 && !quiet.is_used_up(ahead) {
+                    return Ok(());
+                }
+                match self.heat(count, hash, hot::arrival(now, ahead), now) {
+                    _ if refused == 0 => Ok(()),
+                    Some(entry) => count.hot.take_many(entry, now, refused),
+                    // The engine counts for itself.
+                    None => rate.answer(count.of_keys.take_many(hash, rate, now, refused)),
+                }
+            }
         }
     }
 

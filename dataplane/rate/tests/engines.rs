@@ -301,6 +301,39 @@ fn question_what_would_happen_asks_nothing_of_a_hot_key() {
 }
 
 #[test]
+fn events_at_once_are_counted_as_if_they_came_one_by_one() {
+    let limit = hot_limit();
+    for seed in [0, 5] {
+        let [(one, at_once), (other, single)] = [1, 2].map(|number| of_eight(number, seed, limit));
+        for (second, asked) in [(10, 3), (10, 700), (10, 9_000), (11, 1), (11, 40), (30, 2_000), (90, 70)] {
+            let at = Moment::counting(second * S);
+            let [key, same] = [&at_once, &single].map(|tally| tally.key(&limit).text(b"key"));
+            let looked = at_once.admit_many(&limit, &key, asked, Moment::looking(second * S));
+            let many = at_once.admit_many(&limit, &key, asked, at);
+            let last = (0..asked).filter_map(|_| single.admit(&limit, &same, at).err()).next();
+            assert_eq!(many.err(), last, "{asked} at {second} s");
+            assert!(many.is_err() || looked.is_ok());
+            assert_eq!(at_once.admit(&limit, &key, at), single.admit(&limit, &same, at));
+        }
+        assert_eq!([&one, &other].map(|tallies| keys(&tallies.demands(91 * S, 512))), [usize::from(seed > 0); 2]);
+    }
+}
+
+#[test]
+fn more_at_once_than_ever_pass_do_not_take_the_shares_of_others() {
+    let limit = hot_limit();
+    let (tallies, tally) = of_eight(1, 5, limit);
+    let key = tally.key(&limit).text(b"key");
+    passes(&tally, &limit, b"key", 10, 4_000);
+    tallies.demands(11 * S, 512);
+    for _ in 0..3 {
+        assert!(tally.admit_many(&limit, &key, u32::MAX, Moment::counting(11 * S)).is_err());
+    }
+    let asked = tallies.demands(12 * S, 512)[0].keys[0].asked;
+    assert!((100..100_000).contains(&asked), "{asked}");
+}
+
+#[test]
 fn client_below_its_rate_passes_on_an_engine_that_was_not_asked_lately() {
     let limit = Limit::new("", "limit", 100, 60, 0);
     let (here, tally) = of_eight(1, 5, limit);

@@ -4,17 +4,18 @@ use mlua::{Error, Lua, LuaString, Result, Value};
 use weir_rate::{Beyond, Limit, Moment};
 use weir_rules::{Excess, LocalResponse};
 
-use super::{IN_REQUEST, Maker, Now, WITH_HEAD, hashes::checked, text::number};
+use super::{IN_REQUEST, Maker, Now, WITH_HEAD, hashes::checked, text::read_number};
 use crate::{acts::Ending, library::guarded};
 
-/// How much one call may count.
-const COUNT_MAX: u32 = 1000;
+/// How much one call may count: as much as a limiter lets pass in a period at most.
+const COUNT_MAX: u32 = 1_000_000_000;
 /// What scripts give and get, beside the names of actions.
-pub(super) const NAMES: [&str; 6] = [
+pub(super) const NAMES: [&str; 7] = [
     "RL_CUSTOM_STRING",
     "RL_ACTION_NONE",
     "RL_ACTION_RESET_CONN",
     "RL_ACTION_CLOSE_CONN",
+    "RL_ACTION_DROP_CONN",
     "RL_ACTION_LOCAL_RSP",
     "RL_ACTION_REDIRECT",
 ];
@@ -29,12 +30,12 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             let name = String::from_utf8_lossy(&name.as_bytes()).into_owned();
             Error::runtime(format!("the set of the script has no rate limiter {name:?} in rate_limiters"))
         })?;
-        let count = count.filter(|count| !count.is_nil()).map_or(Some(1.0), |count| number(&count));
+        let count = count.filter(|count| !count.is_nil()).map_or(Some(1.0), |count| read_number(&count));
         match count {
             Some(count) if (1.0..=f64::from(COUNT_MAX)).contains(&count) => {
                 Ok(beyond(now, limit, &key, count as u32)?.is_some())
             }
-            _ => Err(Error::runtime(format!("counts from 1 to {COUNT_MAX} at once"))),
+            _ => Err(Error::runtime(format!("counts a number from 1 to {COUNT_MAX} at once"))),
         }
     })?;
     named.table.set_readonly(true);
@@ -89,7 +90,7 @@ fn answer(LocalResponse { status, content_type, content }: &LocalResponse, beyon
     Ending::Respond { status: *status, fields, content: content.clone() }
 }
 
-/// Counts so many events of a text. `Some`: not all of them, because the next is beyond the limit.
+/// Counts so many events of a text. `Some`: not all of them, because the others are beyond the limit.
 fn beyond(now: &Now, limit: &Limit, text: &LuaString, count: u32) -> Result<Option<Beyond>> {
     let Some(tally) = now.served.as_ref().and_then(|served| served.tally.as_ref()) else { return Ok(None) };
     let key = tally.key(limit).text(&checked(text)?.as_bytes());
@@ -97,5 +98,5 @@ fn beyond(now: &Now, limit: &Limit, text: &LuaString, count: u32) -> Result<Opti
         true => Moment::looking(now.seen.now_ns),
         false => Moment::counting(now.seen.now_ns),
     };
-    Ok((0..count).find_map(|_| tally.admit(limit, &key, at).err()))
+    Ok(tally.admit_many(limit, &key, count, at).err())
 }

@@ -35,6 +35,14 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     }
 }
 
+/// The same, and a text that is a number.
+pub(super) fn read_number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.to_str().ok()?.parse().ok(),
+        other => number(other),
+    }
+}
+
 /// A text that must be UTF-8, because the configuration is.
 pub(super) fn name(text: &LuaString) -> Result<String> {
     Ok(text.to_str()?.to_owned())
