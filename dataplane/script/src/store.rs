@@ -15,12 +15,18 @@ use foldhash::{HashMap, quality::RandomState};
 const SHARDS: usize = 64;
 /// 65,536 in all.
 const SHARD_ENTRIES_MAX: usize = 1024;
+/// A map with room for so many does not shrink.
+const SMALL_SHARD: usize = 28;
 /// Of the names of table and key, and of the value, together.
 pub(crate) const ENTRY_BYTES_MAX: usize = 1024;
 /// Of all virtual services of an engine.
 const ENGINE_BYTES_MAX: usize = 256 << 20;
+/// Whoever comes first may have it. The other half is kept for virtual services that have less than an equal part of it.
+const COMMON_BYTES: usize = ENGINE_BYTES_MAX / 2;
 /// What an entry needs beside its bytes.
 const OVERHEAD_BYTES: usize = 128;
+/// How many entries one call looks at to forget what has ended: some hundred microseconds.
+const SWEPT_AT_ONCE: usize = 16 * SHARD_ENTRIES_MAX;
 const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// The tables of a virtual service.
@@ -29,8 +35,7 @@ pub struct Store {
     shards: [Mutex<Shard>; SHARDS],
     /// Clients invent keys: they cannot know which come together.
     hasher: RandomState,
-    /// Bytes of all stores of the engine.
-    used: Arc<AtomicUsize>,
+    held: Held,
 }
 
 #[derive(Default, Debug)]
@@ -55,21 +60,108 @@ pub(crate) struct Found {
 /// Finds the store of a virtual service, so that its snapshots, one per worker and Plan, share it. A store ends with the
 /// last snapshot that has it.
 #[derive(Clone, Default, Debug)]
-pub struct Stores {
-    known: Arc<Mutex<HashMap<String, Weak<Store>>>>,
-    used: Arc<AtomicUsize>,
+pub struct Stores(Arc<Engine>);
+
+/// What all stores of an engine share.
+#[derive(Default, Debug)]
+struct Engine {
+    known: Mutex<HashMap<String, Weak<Store>>>,
+    stores: AtomicUsize,
+    bytes: AtomicUsize,
+    pass: Mutex<Pass>,
+}
+
+/// A walk over all stores that forgets what has ended. It goes on while the engine is full, a step with each new value.
+#[derive(Default, Debug)]
+struct Pass {
+    /// Stores to walk over; the last one comes first.
+    stores: Vec<Weak<Store>>,
+    /// Where it goes on in the last one.
+    shard: usize,
+    /// No other pass begins before.
+    next_ns: u64,
+}
+
+/// The bytes of a store.
+#[derive(Debug)]
+struct Held {
+    bytes: AtomicUsize,
+    engine: Arc<Engine>,
 }
 
 impl Stores {
     pub fn of(&self, service: &str) -> Arc<Store> {
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.0.known);
         if let Some(store) = known.get(service).and_then(Weak::upgrade) {
             return store;
         }
         known.retain(|_, store| store.strong_count() > 0);
-        let store = Arc::new(Store::within(self.used.clone()));
+        let store = Arc::new(Store::within(self.0.clone()));
         known.insert(service.to_owned(), Arc::downgrade(&store));
         store
+    }
+}
+
+impl Engine {
+    /// Forgets values that have ended, whosever they are. The caller holds no shard.
+    #[cold]
+    fn sweep(&self, now_ns: u64) {
+        // Another worker is at it.
+        let Ok(mut pass) = self.pass.try_lock() else { return };
+        if pass.stores.is_empty() {
+            if now_ns < pass.next_ns {
+                return;
+            }
+            pass.next_ns = after(now_ns, 1);
+            pass.stores = lock(&self.known).values().cloned().collect();
+        }
+        let mut looked_at = 0;
+        while looked_at < SWEPT_AT_ONCE
+            && let Some(store) = pass.stores.last()
+        {
+            match store.upgrade().filter(|store| pass.shard < SHARDS && store.held.bytes.load(Relaxed) > 0) {
+                Some(store) => {
+                    let mut shard = lock(&store.shards[pass.shard]);
+                    looked_at += 1 + shard.entries.len();
+                    shard.forget_ended(now_ns, &store.held);
+                    pass.shard += 1;
+                }
+                None => {
+                    pass.stores.pop();
+                    pass.shard = 0;
+                }
+            }
+        }
+    }
+}
+
+impl Held {
+    fn within(engine: Arc<Engine>) -> Self {
+        engine.stores.fetch_add(1, Relaxed);
+        Self { bytes: AtomicUsize::new(0), engine }
+    }
+
+    fn takes(&self, more: usize) -> bool {
+        let all = self.engine.bytes.load(Relaxed) + more;
+        let part = COMMON_BYTES / self.engine.stores.load(Relaxed).max(1);
+        all <= COMMON_BYTES || (all <= ENGINE_BYTES_MAX && self.bytes.load(Relaxed) + more <= part)
+    }
+
+    fn add(&self, more: usize) {
+        self.bytes.fetch_add(more, Relaxed);
+        self.engine.bytes.fetch_add(more, Relaxed);
+    }
+
+    fn take_off(&self, fewer: usize) {
+        self.bytes.fetch_sub(fewer, Relaxed);
+        self.engine.bytes.fetch_sub(fewer, Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.engine.bytes.fetch_sub(self.bytes.load(Relaxed), Relaxed);
+        self.engine.stores.fetch_sub(1, Relaxed);
     }
 }
 
@@ -80,27 +172,32 @@ impl Default for Store {
 }
 
 impl Store {
-    fn within(used: Arc<AtomicUsize>) -> Self {
-        Self { shards: std::array::from_fn(|_| Mutex::default()), hasher: RandomState::default(), used }
+    fn within(engine: Arc<Engine>) -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::default(),
+            held: Held::within(engine),
+        }
     }
 
-    /// Keeps a value, or the one that is there already, for so many seconds. False: there is no room.
+    /// Keeps a value, or the one that is there already, for so many seconds. False: there is no room, and nothing changes.
     pub(crate) fn insert(&self, key: &Key, value: &[u8], life_s: u32, now_ns: u64) -> bool {
-        let ends_ns = after(now_ns, life_s);
+        let (ends_ns, bytes) = (after(now_ns, life_s), bytes_of(&key.0, value));
+        if !self.held.takes(bytes) {
+            self.held.engine.sweep(now_ns);
+        }
         let mut shard = self.shard(key);
         if let Some(entry) = shard.find(key, now_ns) {
             entry.ends_ns = ends_ns;
             return true;
         }
-        shard.remove(&key.0, &self.used);
-        let bytes = bytes_of(&key.0, value);
-        if shard.entries.len() >= SHARD_ENTRIES_MAX || !self.takes(bytes) {
-            shard.make_room(now_ns, &self.used);
-            if !self.takes(bytes) {
-                return false;
-            }
+        shard.remove(&key.0, &self.held);
+        if (shard.entries.len() >= SHARD_ENTRIES_MAX || !self.held.takes(bytes))
+            && !shard.make_room(bytes, now_ns, &self.held)
+        {
+            return false;
         }
-        self.used.fetch_add(bytes, Relaxed);
+        self.held.add(bytes);
         shard.bytes += bytes;
         shard.entries.insert(key.0.clone(), Entry { value: value.into(), ends_ns });
         true
@@ -123,22 +220,11 @@ impl Store {
     }
 
     pub(crate) fn remove(&self, key: &Key) {
-        self.shard(key).remove(&key.0, &self.used);
-    }
-
-    fn takes(&self, bytes: usize) -> bool {
-        self.used.load(Relaxed) + bytes <= ENGINE_BYTES_MAX
+        self.shard(key).remove(&key.0, &self.held);
     }
 
     fn shard(&self, key: &Key) -> MutexGuard<'_, Shard> {
         lock(&self.shards[self.hasher.hash_one(&key.0) as usize % SHARDS])
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let bytes: usize = self.shards.iter().map(|shard| lock(shard).bytes).sum();
-        self.used.fetch_sub(bytes, Relaxed);
     }
 }
 
@@ -147,17 +233,17 @@ impl Shard {
         self.entries.get_mut(&key.0).filter(|entry| entry.ends_ns > now_ns)
     }
 
-    fn remove(&mut self, key: &[u8], used: &AtomicUsize) {
-        if let Some(entry) = self.entries.remove(key) {
-            let bytes = bytes_of(key, &entry.value);
-            self.bytes -= bytes;
-            used.fetch_sub(bytes, Relaxed);
-        }
+    /// Returns how many bytes that frees.
+    fn remove(&mut self, key: &[u8], held: &Held) -> usize {
+        let Some(entry) = self.entries.remove(key) else { return 0 };
+        let bytes = bytes_of(key, &entry.value);
+        self.bytes -= bytes;
+        held.take_off(bytes);
+        self.shrink();
+        bytes
     }
 
-    /// Forgets what has ended. If that is nothing, it forgets what would end first.
-    #[cold]
-    fn make_room(&mut self, now_ns: u64, used: &AtomicUsize) {
+    fn forget_ended(&mut self, now_ns: u64, held: &Held) {
         let before = self.bytes;
         let bytes = &mut self.bytes;
         self.entries.retain(|key, entry| {
@@ -167,13 +253,33 @@ impl Shard {
             }
             stays
         });
-        used.fetch_sub(before - self.bytes, Relaxed);
-        if self.bytes == before
-            && let Some((first, _)) = self.entries.iter().min_by_key(|(_, entry)| entry.ends_ns)
-        {
-            let first = first.clone();
-            self.remove(&first, used);
+        held.take_off(before - self.bytes);
+        self.shrink();
+    }
+
+    /// The memory of the map is not counted, so it must not stay when the entries have gone.
+    fn shrink(&mut self) {
+        let (entries, room) = (self.entries.len(), self.entries.capacity());
+        if room > SMALL_SHARD && entries * 4 < room {
+            self.entries.shrink_to(entries * 2);
         }
+    }
+
+    /// For one more entry with so many bytes. Forgets what has ended; then, if that helps, what ends first: as many bytes as
+    /// the new entry has, so that a full engine does not get fuller.
+    #[cold]
+    fn make_room(&mut self, bytes: usize, now_ns: u64, held: &Held) -> bool {
+        self.forget_ended(now_ns, held);
+        if !held.takes(bytes) && self.bytes < bytes {
+            return false;
+        }
+        let mut freed = 0;
+        while self.entries.len() >= SHARD_ENTRIES_MAX || (freed < bytes && !held.takes(bytes)) {
+            let Some((first, _)) = self.entries.iter().min_by_key(|(_, entry)| entry.ends_ns) else { break };
+            let first = first.clone();
+            freed += self.remove(&first, held);
+        }
+        freed >= bytes || held.takes(bytes)
     }
 }
 
@@ -231,7 +337,7 @@ mod tests {
         assert!(store.insert(&key("a"), b"2", 10, 31 * S));
         assert_eq!(value(&store, "a", 31 * S).as_deref(), Some("2"));
         store.remove(&key("a"));
-        assert!(value(&store, "a", 31 * S).is_none() && store.used.load(Relaxed) == 0);
+        assert!(value(&store, "a", 31 * S).is_none() && store.held.bytes.load(Relaxed) == 0);
     }
 
     #[test]
@@ -277,20 +383,111 @@ mod tests {
         assert!((0..most / 2).all(|number| value(&store, &format!("new {number}"), 12 * S).is_some()));
     }
 
+    /// A store that has so many bytes by its own account.
+    fn holding(stores: &Stores, service: &str, bytes: usize) -> Arc<Store> {
+        let store = stores.of(service);
+        store.held.add(bytes);
+        store
+    }
+
+    fn keys(store: &Store) -> usize {
+        store.shards.iter().map(|shard| lock(shard).entries.len()).sum()
+    }
+
+    /// Keys of one shard.
+    fn neighbors(store: &Store) -> impl Iterator<Item = Key> {
+        let shard = |key: &Key| store.hasher.hash_one(&key.0) as usize % SHARDS;
+        (0..).map(|number: u32| key(&number.to_string())).filter(move |key| shard(key) == 0)
+    }
+
+    const LONG: [u8; 400] = [b'v'; 400];
+
     #[test]
     fn stores_of_an_engine_share_their_bytes() {
         let stores = Stores::default();
-        let (one, same, other) = (stores.of("a"), stores.clone().of("a"), stores.of("b"));
+        let one = holding(&stores, "a", COMMON_BYTES - 600);
+        let (same, other) = (stores.clone().of("a"), holding(&stores, "b", 0));
         assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
-        stores.used.fetch_add(ENGINE_BYTES_MAX - 600, Relaxed);
-        let long = [b'v'; 400];
-        assert!(one.insert(&key("a"), &long, 10, S));
-        assert!(!other.insert(&key("a"), &long, 10, S), "there is nothing that it could forget");
+        assert!(one.insert(&key("a"), &LONG, 10, S));
+        assert!(!one.insert(&neighbor_of_none(&one), &LONG, 10, S), "there is nothing that it could forget");
         assert!(one.insert(&key("a"), b"", 10, S), "it is there");
-        let before = stores.used.load(Relaxed);
         drop((one, same));
-        assert_eq!(stores.used.load(Relaxed), before - bytes_of(&key("a").0, &long));
-        assert!(other.insert(&key("a"), &long, 10, S));
+        assert_eq!((stores.0.bytes.load(Relaxed), stores.0.stores.load(Relaxed)), (0, 1));
         assert!(value(&stores.of("a"), "a", S).is_none(), "its last snapshot has gone");
+    }
+
+    /// A key whose shard is empty.
+    fn neighbor_of_none(store: &Store) -> Key {
+        let names = (0..).map(|number: u32| key(&format!("other {number}")));
+        names.into_iter().find(|key| store.shard(key).entries.is_empty()).expect("there is one")
+    }
+
+    #[test]
+    fn what_has_ended_elsewhere_makes_room() {
+        let stores = Stores::default();
+        let (one, other) = (stores.of("a"), holding(&stores, "b", COMMON_BYTES - 100_000));
+        (0..200).for_each(|number| assert!(one.insert(&key(&number.to_string()), &LONG, 10, S)));
+        assert!(stores.0.bytes.load(Relaxed) > COMMON_BYTES);
+        assert!(!other.insert(&key("new"), &LONG, 10, 10 * S), "nothing has ended");
+        assert!(!other.insert(&key("new"), &LONG, 10, 11 * S - 1), "nobody looks again so soon");
+        assert!(other.insert(&key("new"), &LONG, 10, 11 * S));
+        assert_eq!((keys(&one), one.held.bytes.load(Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn sweep_goes_on_where_it_was() {
+        let stores = Stores::default();
+        let many = SHARDS * SHARD_ENTRIES_MAX / 2;
+        let full: Vec<_> = ["a", "b"].map(|service| stores.of(service)).into();
+        for store in &full {
+            (0..many).for_each(|number| assert!(store.insert(&key(&number.to_string()), b"", 10, S)));
+        }
+        let steps = (0..99).take_while(|_| {
+            stores.0.sweep(20 * S);
+            full.iter().any(|store| keys(store) > 0)
+        });
+        assert!((3..9).contains(&steps.count()));
+    }
+
+    #[test]
+    fn store_with_less_than_its_part_takes_values_of_a_full_engine() {
+        let stores = Stores::default();
+        let (small, _large) = (stores.of("a"), holding(&stores, "b", COMMON_BYTES));
+        assert!(small.insert(&key("a"), &LONG, 10, S));
+        small.held.add(COMMON_BYTES / 2 - 600);
+        assert!(!small.insert(&neighbor_of_none(&small), &LONG, 10, S), "it has its part");
+        let (third, _more) = (stores.of("c"), holding(&stores, "d", COMMON_BYTES / 2 - 600));
+        assert!(third.insert(&key("a"), b"", 10, S));
+        assert!(!third.insert(&neighbor_of_none(&third), &[b'v'; 1000], 10, S), "there is no more than all");
+    }
+
+    #[test]
+    fn full_store_forgets_as_much_as_it_needs_or_nothing() {
+        let stores = Stores::default();
+        let store = holding(&stores, "a", COMMON_BYTES - 600);
+        let mut keys_of_one = neighbors(&store);
+        let mut next = || keys_of_one.next().expect("there are more");
+        let small: Vec<Key> = (0..3).map(|_| next()).collect();
+        (0..3).for_each(|at| assert!(store.insert(&small[at], b"v", 10 + at as u32, S)));
+        let is_there = |key: &Key| store.look_up(key, 0, S).is_some();
+        assert!(!store.insert(&next(), &LONG, 10, S) && small.iter().all(is_there));
+        store.held.add(200);
+        assert!(store.insert(&next(), &[b'v'; 120], 10, S), "two make room for it");
+        assert_eq!(small.iter().map(is_there).collect::<Vec<_>>(), [false, false, true]);
+        assert!(stores.0.bytes.load(Relaxed) <= COMMON_BYTES);
+    }
+
+    #[test]
+    fn emptied_shard_gives_its_memory_back() {
+        let store = Store::default();
+        let keys: Vec<Key> = neighbors(&store).take(SHARD_ENTRIES_MAX).collect();
+        keys.iter().for_each(|key| assert!(store.insert(key, b"v", 10, S)));
+        let room = || lock(&store.shards[0]).entries.capacity();
+        assert!(room() >= SHARD_ENTRIES_MAX);
+        keys.iter().for_each(|key| store.remove(key));
+        assert!(room() <= SMALL_SHARD, "{}", room());
+        keys.iter().for_each(|key| assert!(store.insert(key, b"v", 10, S)));
+        lock(&store.shards[0]).forget_ended(11 * S, &store.held);
+        assert!(room() <= SMALL_SHARD, "{}", room());
     }
 }

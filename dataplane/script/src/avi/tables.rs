@@ -4,7 +4,7 @@ use mlua::{Error, IntoLuaMulti, MultiValue, Result, Value};
 
 use super::{
     Maker, Now, WITH_HEAD,
-    text::{number, written},
+    text::{number, read_number, written},
 };
 use crate::store::{ENTRY_BYTES_MAX, Key, Store};
 
@@ -27,13 +27,14 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         if life_s == 0 {
             return Err(Error::runtime("a value is kept for at least one second"));
         }
-        let key = key_of(table, key, value.len())?;
+        let Some(key) = key_of(table, key, value.len())? else { return Ok(false) };
         Ok(now.seen.is_asked_only || store(now)?.insert(&key, &value, life_s, now.seen.now_ns))
     })?;
     maker.put("table_lookup", WITH_HEAD, |lua, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
-        match store(now)?.look_up(&key, extends_s, now.seen.now_ns) {
+        let store = store(now)?;
+        match key.and_then(|key| store.look_up(&key, extends_s, now.seen.now_ns)) {
             None => Value::Nil.into_lua_multi(lua),
             Some(found) => (lua.create_string(found.value)?, found.left_s as f64).into_lua_multi(lua),
         }
@@ -41,15 +42,17 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("table_refresh", WITH_HEAD, |_, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
-        Ok(store(now)?.refresh(&key, extends_s, now.seen.now_ns))
+        let store = store(now)?;
+        Ok(key.is_some_and(|key| store.refresh(&key, extends_s, now.seen.now_ns)))
     })?;
     maker.put("table_remove", WITH_HEAD, |_, now, (first, second): (Value, Option<Value>)| {
         let key = match second.filter(|second| !second.is_nil()) {
             None => key_of(None, &first, 0)?,
             Some(key) => key_of(Some(&first), &key, 0)?,
         };
-        if !now.seen.is_asked_only {
-            store(now)?.remove(&key);
+        let store = store(now)?;
+        if let Some(key) = key.filter(|_| !now.seen.is_asked_only) {
+            store.remove(&key);
         }
         Ok(())
     })
@@ -60,7 +63,7 @@ fn store(now: &Now) -> Result<&Store> {
 }
 
 /// A key, a table before it, and for how many seconds more its value is kept.
-fn key_and_time(args: MultiValue) -> Result<(Key, u32)> {
+fn key_and_time(args: MultiValue) -> Result<(Option<Key>, u32)> {
     let args: Vec<Value> = args.into_iter().collect();
     let (table, key, time) = match &args[..] {
         [key] => (None, key, None),
@@ -72,23 +75,16 @@ fn key_and_time(args: MultiValue) -> Result<(Key, u32)> {
     Ok((key_of(table, key, 0)?, seconds(time, LIFE_S)?))
 }
 
-fn key_of(table: Option<&Value>, key: &Value, value_bytes: usize) -> Result<Key> {
+/// `None`: it is too long to be there. Keys are mostly what clients send, so that is no error of the script.
+fn key_of(table: Option<&Value>, key: &Value, value_bytes: usize) -> Result<Option<Key>> {
     let (table, key) = (table.map(written).transpose()?, written(key)?);
     let bytes = table.as_ref().map_or(0, Vec::len) + key.len() + value_bytes;
-    if bytes > ENTRY_BYTES_MAX {
-        let message = format!("table, key and value have at most {ENTRY_BYTES_MAX} bytes together, not {bytes}");
-        return Err(Error::runtime(message));
-    }
-    Ok(Key::of(table.as_deref(), &key))
+    Ok((bytes <= ENTRY_BYTES_MAX).then(|| Key::of(table.as_deref(), &key)))
 }
 
 fn seconds(given: Option<&Value>, otherwise: u32) -> Result<u32> {
     let Some(given) = given.filter(|given| !given.is_nil()) else { return Ok(otherwise) };
-    let given = match given {
-        Value::String(text) => text.to_str().ok().and_then(|text| text.parse().ok()),
-        other => number(other),
-    };
-    match given {
+    match read_number(given) {
         Some(seconds) if (0.0..=LIFE_S_MAX).contains(&seconds) => Ok(seconds as u32),
         _ => Err(Error::runtime(format!("takes seconds from 0 to {LIFE_S_MAX}"))),
     }
