@@ -297,6 +297,33 @@ fn question_keeps_nothing() {
     }
 }
 
+/// As docs/datascript.md shows it.
+#[test]
+fn cookie_with_a_tag_is_decrypted_and_a_changed_one_is_not() {
+    let tag = "local SECRET, KEY = 'secret', '0123456789012345' \
+        local function tag(text) return avi.utils.sha256_hash(SECRET .. avi.utils.sha256_hash(SECRET .. text)) end ";
+    let seal = "local vector = avi.utils.rand_bytes(16) \
+        local sealed = vector .. avi.crypto.encrypt('user-7', KEY, vector) \
+        avi.vs.log(tag(sealed) .. avi.utils.base64_encode(sealed))";
+    let open = "local cookie = avi.http.get_cookie('who') or '' \
+        local sealed = avi.utils.base64_decode(string.sub(cookie, 65)) local who \
+        if sealed and string.sub(cookie, 1, 64) == tag(sealed) then \
+        who = avi.crypto.decrypt(string.sub(sealed, 17), KEY, string.sub(sealed, 1, 16)) end avi.vs.log(tostring(who))";
+    let mut scripts = Scripts::default();
+    let mut log = |source: &str, request: &str| {
+        let mut seen = scripts.room();
+        let event = see(request, &mut seen);
+        scripts.run(&served([set(event, &format!("{tag}{source}"))]), event, &mut seen).acts.log
+    };
+    let cookie = log(seal, "GET / -> 200");
+    assert_eq!(log(open, &format!("GET / {{Cookie: who={cookie}}}")), "user-7");
+    let other = if cookie.ends_with("A=") { "Q=" } else { "A=" };
+    let changed = format!("{}{other}", &cookie[..cookie.len() - 2]);
+    for cookie in [&*changed, &cookie[..64], &cookie[..70], "x", ""] {
+        assert_eq!(log(open, &format!("GET / {{Cookie: who={cookie}}}")), "nil", "{cookie}");
+    }
+}
+
 #[test]
 fn library_is_as_the_table_says() {
     check(include_str!("cases/library.txt"));

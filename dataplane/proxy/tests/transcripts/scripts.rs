@@ -312,7 +312,7 @@ fn documented(at: usize) -> &'static str {
 
 #[test]
 fn table_binds_clients_to_a_server_that_is_up_as_its_page_says() {
-    let mut plan = scripted_with(plan(3), &[(REQ, documented(2)), (RESP, documented(3))]);
+    let mut plan = scripted_with(plan(3), &[(REQ, documented(4)), (RESP, documented(5))]);
     plan.script_sets[0].pools = vec![Named { name: "api".into(), uuid: plan.pools[0].uuid.clone() }];
     plan.pools[0].monitored = true;
     let mut stage = Stage::new(&plan);
@@ -342,7 +342,7 @@ fn table_binds_clients_to_a_server_that_is_up_as_its_page_says() {
 
 #[test]
 fn limit_of_a_set_counts_for_each_client_as_its_page_says() {
-    let mut plan = scripted(&[(REQ, documented(4))]);
+    let mut plan = scripted(&[(REQ, documented(6))]);
     plan.script_sets[0].limits = vec![ScriptLimit { name: "logins".into(), count: 5, period_s: 10, burst: 0 }];
     let mut stage = Stage::new(&plan);
     let client = stage.client();

@@ -1,5 +1,6 @@
 //! `avi.crypto`: AES in cipher block chaining, padded as PKCS #7 says. It keeps a text secret, but does not show whether
-//! somebody has changed it.
+//! somebody has changed it. Who may try changed texts, and sees whether they have a good end, finds out what they say: so
+//! scripts must check a text of a client before they decrypt it.
 
 use aws_lc_rs::{
     cipher::{
@@ -10,12 +11,18 @@ use aws_lc_rs::{
 };
 use mlua::{Error, Lua, LuaString, Result, Value};
 
-use super::{Maker, Now, WITH_HEAD, hashes::checked};
+use super::{
+    Maker, Now, WITH_HEAD,
+    hashes::{INPUT_BYTES_MAX, at_most, checked},
+};
 
 /// What a script may encrypt with.
 pub(super) const NAMES: [&str; 2] = ["CIPHER_AES", "CIPHER_3DES"];
 /// The one that Avi takes, too, if a script gives none.
 const VECTOR: &[u8; 16] = b"0123456789012345";
+
+/// What the longest text that can be encrypted becomes: padding adds a block.
+const SEALED_BYTES_MAX: usize = INPUT_BYTES_MAX + 16;
 
 type Args = (LuaString, LuaString, Option<LuaString>, Option<LuaString>);
 
@@ -32,10 +39,10 @@ fn encrypt(lua: &Lua, _: &mut Now, (text, key, vector, name): Args) -> Result<Lu
     lua.create_string(text)
 }
 
-/// `nil`: the text was not encrypted with this key.
+/// `nil`: the text has no whole blocks, or no good end. So has most of what was not encrypted with this key, but not all.
 fn decrypt(lua: &Lua, _: &mut Now, (text, key, vector, name): Args) -> Result<Value> {
     let (key, vector) = agreed(&key, vector.as_ref(), name.as_ref())?;
-    let mut text = checked(&text)?.as_bytes().to_vec();
+    let mut text = at_most(SEALED_BYTES_MAX, &text)?.as_bytes().to_vec();
     let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).map_err(failed)?;
     match key.decrypt(&mut text, DecryptionContext::Iv128(vector)) {
         Ok(plain) => lua.create_string(plain).map(Value::String),

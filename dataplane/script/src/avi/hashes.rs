@@ -47,8 +47,12 @@ fn digits(bytes: &[u8]) -> String {
 }
 
 pub(super) fn checked(text: &LuaString) -> Result<&LuaString> {
+    at_most(INPUT_BYTES_MAX, text)
+}
+
+pub(super) fn at_most(most: usize, text: &LuaString) -> Result<&LuaString> {
     match text.as_bytes().len() {
-        0..=INPUT_BYTES_MAX => Ok(text),
-        bytes => Err(Error::runtime(format!("takes at most {INPUT_BYTES_MAX} bytes, not {bytes}"))),
+        bytes if bytes <= most => Ok(text),
+        bytes => Err(Error::runtime(format!("takes at most {most} bytes, not {bytes}"))),
     }
 }
