@@ -216,8 +216,8 @@ impl Object {
     }
 
     /// The same object, as a 304 freshens it (RFC 9111 §3.2, §4.3.4): what it says replaces what was said.
-    /// `date`: a line for a 304 without one.
-    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], since: Since) -> Option<Self> {
+    /// `date`: a line for a 304 without one. `share`: whose memory it needs from now on.
+    pub fn freshened(&self, head: &ResponseHead<'_>, date: &[u8], since: Since, share: Option<Share>) -> Option<Self> {
         let said = lines_of(&head.fields, date);
         let name_in = |line: &[u8]| line.split(|&byte| byte == b':').next().unwrap_or_default().to_ascii_lowercase();
         let names: Vec<Vec<u8>> = said.split_inclusive(|&byte| byte == b'\n').map(name_in).collect();
@@ -237,7 +237,7 @@ impl Object {
             terms: self.terms,
             selecting: self.selecting.clone(),
             since,
-            share: self.share,
+            share,
         };
         Self::of(begun, self.pieces.iter().map(Buf::share).collect(), self.length)
     }

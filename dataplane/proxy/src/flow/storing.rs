@@ -99,7 +99,7 @@ fn freshened(
     times: Times,
     since: Since,
 ) -> Option<(Object, bool)> {
-    let mut updated = stale.freshened(head, date, since)?;
+    let mut updated = stale.freshened(head, date, since, cached.share)?;
     let terms = Terms::of(&cached.profile, asked, &updated.whole(Method::Get).0, times);
     let once =
         Terms { fresh_s: 0, age_s: 0, came_s: times.came.steady_s, always_validates: true, must_revalidate: true };

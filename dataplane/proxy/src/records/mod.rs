@@ -158,7 +158,9 @@ impl Recorder {
         let Some(analytics) = asker.service.analytics.as_deref() else { return self.forget(noted) };
         let Some(at) = noted.slot() else {
             let significant = if noted.is_significant() { Reasons::ENGINE_RESOURCES } else { Reasons::default() };
-            return self.keeper.end_without_notes(asker.service.id, analytics, significant, noted.filters());
+            // What the rule logs that let the connection in is as if a filter held.
+            let logged = u16::from(asker.flags.has(Flags::LOGGED));
+            return self.keeper.end_without_notes(asker.service.id, analytics, significant, noted.filters() | logged);
         };
         let Some(slot) = self.slots.find(at) else { return };
         let holder = slot.draft.fixed.service;

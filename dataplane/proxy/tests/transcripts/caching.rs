@@ -369,6 +369,40 @@ fn virtual_service_stores_no_more_than_its_share() {
     assert_eq!(*stored.last().expect("some are"), 19, "the latest stay: {stored:?}");
 }
 
+/// What was stored before counts for the share that there is now, once its server has confirmed it.
+#[test]
+fn confirmed_responses_count_for_the_share_that_there_is() {
+    for before in [0, 100_000] {
+        let mut stage = Stage::new(&caching(|cache| cache.max_stored_bytes = before));
+        let body = "x".repeat(1_000);
+        let path = |n: u32| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let ask_all = |stage: &mut Stage| {
+            for n in 0..20 {
+                let (client, server) = ask(stage, &path(n));
+                let server = server.expect("nothing fresh is stored");
+                match stage.sent(server).contains("If-None-Match") {
+                    true => stage.says(server, "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\n\r\n"),
+                    false => stage.says(server, ok(FRESH, &body)),
+                }
+                assert!(stage.sent(client).ends_with(&body));
+                stage.gone(server, Gone::Reset);
+            }
+        };
+        ask_all(&mut stage);
+        let mut plan = caching(|cache| cache.max_stored_bytes = 10_000);
+        plan.revision += 1;
+        stage.replace(&plan);
+        stage.tape.sleep(Duration::from_secs(61));
+        ask_all(&mut stage);
+        let is_stored = |n: &u32| {
+            let (_, server) = ask(&mut stage, &path(*n));
+            server.map(|server| stage.gone(server, Gone::Reset)).is_none()
+        };
+        let stored: Vec<u32> = (0..20).filter(is_stored).collect();
+        assert!((3..=6).contains(&stored.len()), "{before}: {stored:?}");
+    }
+}
+
 fn with_fields(fields: &str) -> String {
     ASK.replace("Host: a\r\n", &format!("Host: a\r\n{fields}\r\n"))
 }

@@ -398,3 +398,19 @@ fn connection_from_before_there_were_records_names_no_rule() {
         assert_eq!(said(&mut stage), [(class, rules)]);
     }
 }
+
+#[test]
+fn logged_requests_without_room_for_notes_wait() {
+    let rules = |log| vec![named("friends", log, network_rule::Action::Allow(api::Allow {}))];
+    for log in [false, true] {
+        let mut stage = Stage::new(&guarding(quiet(plan(1)), rules(log)));
+        let others: Vec<_> = (0..4_096).map(|_| stage.client()).collect();
+        others.iter().for_each(|client| stage.says(*client, GET));
+        let client = stage.client();
+        answer(&mut stage, client, GET, OK);
+        // They are significant.
+        others.iter().for_each(|client| stage.gone(*client, Gone::Reset));
+        let waiting = stage.records().waiting.into_iter().find(|(class, _)| *class == u32::from(FILTERED));
+        assert_eq!(waiting, log.then_some((FILTERED.into(), 1)));
+    }
+}
