@@ -403,10 +403,13 @@ fn tell_scripts(
     told.said = Some(std::mem::take(&mut core.scripts.said));
     match done {
         Err(Halt::Failed) => Err(Error::Script.into()),
-        Err(Halt::Ended(Ending::Close { .. })) => Err(Local::because(None, SCRIPT)),
-        Err(Halt::Ended(Ending::Respond { status, .. })) => Err(Local::because(Some(status), SCRIPT)),
-        Err(Halt::Ended(Ending::Redirect { status, location })) => {
-            Err(Local { status: Some(status), cause: SCRIPT, location })
+        Err(Halt::Ended(ending, beyond)) => {
+            let cause = beyond.map_or(SCRIPT, |_| Cause::ClientRequestRate.name());
+            Err(match ending {
+                Ending::Close { .. } => Local::because(None, cause),
+                Ending::Respond { status, .. } => Local::because(Some(status), cause),
+                Ending::Redirect { status, location } => Local { status: Some(status), cause, location },
+            })
         }
         Ok(steered) => {
             if let Some(seen) = steered.seen {

@@ -4,8 +4,9 @@ mod lent;
 
 use std::{net::SocketAddr, rc::Rc, sync::Arc};
 
+use weir_rate::Beyond;
 use weir_rules::{EditKind, Edits};
-use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Scripts, Seen};
+use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Ran, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
 
@@ -37,7 +38,7 @@ pub(crate) struct Steered {
 /// Why a request or a response does not go on.
 pub(crate) enum Halt {
     Failed,
-    Ended(Ending),
+    Ended(Ending, Option<Beyond>),
 }
 
 /// A response of a server that scripts have replaced, or on which they have failed.
@@ -129,16 +130,21 @@ impl Scripting {
         let lent = self.lent.clone();
         let loan = lent.lend(pools, scripts);
         let mut ran = Ok(Acts::default());
-        if is_shortage && scripts.on_shortage {
+        let goes_on = is_shortage && scripts.on_shortage;
+        if goes_on {
             ran = self.run(scripts, Event::Unbalanced, &mut seen);
         }
-        if scripts.on_failure && !matches!(ran, Err(Halt::Ended(_))) {
-            ran = self.run(scripts, Event::Failed, &mut seen);
+        if scripts.on_failure && !matches!(ran, Err(Halt::Ended(..))) {
+            let failed = match goes_on {
+                true => self.machine.run_on(&scripts.served, Event::Failed, &mut seen),
+                false => self.machine.run(&scripts.served, Event::Failed, &mut seen),
+            };
+            ran = self.follow_ran(failed);
         }
         drop(loan);
         self.machine.give_back(seen);
         match ran {
-            Err(Halt::Ended(ending)) => Some(ending),
+            Err(Halt::Ended(ending, _)) => Some(ending),
             // The client gets the page for what has failed first.
             Ok(_) | Err(Halt::Failed) => None,
         }
@@ -149,7 +155,11 @@ impl Scripting {
     }
 
     fn run(&mut self, scripts: &ServiceScripts, event: Event, seen: &mut Box<Seen>) -> Result<Acts, Halt> {
-        let mut ran = self.machine.run(&scripts.served, event, seen);
+        let ran = self.machine.run(&scripts.served, event, seen);
+        self.follow_ran(ran)
+    }
+
+    fn follow_ran(&mut self, mut ran: Ran) -> Result<Acts, Halt> {
         if !ran.acts.log.is_empty() {
             self.say(&ran.acts.log);
         }
@@ -158,7 +168,7 @@ impl Scripting {
             return Err(Halt::Failed);
         }
         match ran.acts.ending.take() {
-            Some(ending) => Err(Halt::Ended(ending)),
+            Some(ending) => Err(Halt::Ended(ending, ran.acts.beyond)),
             None => Ok(ran.acts),
         }
     }
@@ -231,7 +241,7 @@ impl From<&Halt> for Error {
     fn from(halt: &Halt) -> Self {
         match halt {
             Halt::Failed => Error::Script,
-            Halt::Ended(_) => Error::Scripted,
+            Halt::Ended(..) => Error::Scripted,
         }
     }
 }

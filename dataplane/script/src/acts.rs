@@ -1,5 +1,6 @@
 //! What scripts want done with an exchange.
 
+use weir_rate::Beyond;
 use weir_rules::EditKind;
 
 /// A change of the head of a request, or of a response.
@@ -45,6 +46,8 @@ pub struct Acts {
     pub host_changed: bool,
     pub chosen: Option<Chosen>,
     pub ending: Option<Ending>,
+    /// The ending is that of a limit.
+    pub beyond: Option<Beyond>,
     /// What scripts log, one line each.
     pub log: String,
     /// No further script runs for the event.

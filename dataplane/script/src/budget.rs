@@ -28,6 +28,12 @@ pub(crate) struct Budget {
     over: Cell<Over>,
 }
 
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Used {
+    steps: u32,
+    time: Duration,
+}
+
 /// Why a script ends early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Over {
@@ -48,11 +54,20 @@ impl Budget {
         }
     }
 
-    /// Of all scripts of one event.
-    pub fn begin(&self) {
-        self.left.set(STEPS);
-        self.since.set(Instant::now());
+    /// Of all scripts of one event. `before`: what an event has used that shares its budget.
+    pub fn begin(&self, before: Used) {
+        let now = Instant::now();
+        self.left.set(STEPS.saturating_sub(before.steps));
+        self.since.set(now.checked_sub(before.time).unwrap_or(now));
         self.over.set(Over::Not);
+    }
+
+    /// What the event has used that ran last.
+    pub fn used(&self) -> Used {
+        match self.left.get() {
+            u32::MAX => Used::default(),
+            left => Used { steps: STEPS - left, time: self.since.get().elapsed() },
+        }
     }
 
     /// Lets what the engine itself does with the state take as long as it takes.

@@ -10,7 +10,7 @@ use mlua::{Function, Lua, LuaOptions, Result, Table, chunk::ChunkMode};
 use crate::{
     acts::Acts,
     avi::{self, Now},
-    budget::{self, Budget, Over},
+    budget::{self, Budget, Over, Used},
     event::Event,
     fault::Fault,
     library::{self, libraries},
@@ -60,6 +60,15 @@ impl Scripts {
 
     /// Runs the scripts for `event`, set after set, until one answers or fails.
     pub fn run(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
+        self.run_within(false, served, event, seen)
+    }
+
+    /// The same for an event that comes at once after the last one: both have one budget, because the worker stands still for both.
+    pub fn run_on(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
+        self.run_within(true, served, event, seen)
+    }
+
+    fn run_within(&mut self, goes_on: bool, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
         let machine = match &mut self.machine {
             Some(machine) => machine,
             none => match Machine::new(self.servers.clone()) {
@@ -67,7 +76,8 @@ impl Scripts {
                 Err(error) => return Ran { fault: Some(Fault::of(&error, "DataScript")), ..Ran::default() },
             },
         };
-        machine.run(served, event, seen)
+        let before = if goes_on { machine.budget.used() } else { Used::default() };
+        machine.run(before, served, event, seen)
     }
 
     /// Whether mostly scripts may be loaded that no snapshot has any more.
@@ -125,7 +135,7 @@ impl Machine {
         Ok(machine)
     }
 
-    fn run(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
+    fn run(&mut self, before: Used, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
         if self.lua.used_memory() > self.base_bytes + GARBAGE_BYTES {
             self.budget.lift();
             // Fails only if a finalizer does, and there is none.
@@ -136,14 +146,14 @@ impl Machine {
             mem::swap(&mut now.seen, seen);
             (now.event, now.served) = (event, Some(served.clone()));
         }
-        let fault = self.run_each(served, event);
+        let fault = self.run_each(before, served, event);
         let mut now = self.now.borrow_mut();
         mem::swap(&mut now.seen, seen);
         now.served = None;
         Ran { acts: mem::take(&mut now.acts), fault }
     }
 
-    fn run_each(&mut self, Served { sets, .. }: &Served, event: Event) -> Option<Fault> {
+    fn run_each(&mut self, before: Used, Served { sets, .. }: &Served, event: Event) -> Option<Fault> {
         // Before the first one runs, because loading lifts the budget.
         for script in sets.iter().flat_map(|set| set.of(event)) {
             if let Ok(code) = &script.code
@@ -152,7 +162,7 @@ impl Machine {
                 return Some(Fault::of(&error, &script.name));
             }
         }
-        self.budget.begin();
+        self.budget.begin(before);
         for (at, set) in sets.iter().enumerate() {
             for script in set.of(event) {
                 self.now.borrow_mut().set_at = at;

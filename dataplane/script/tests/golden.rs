@@ -168,6 +168,9 @@ fn told(ran: &Ran, seen: &Seen) -> String {
             all.push(text);
         }
     }
+    if let Some(beyond) = &ran.acts.beyond {
+        all.push(format!("again in {} s", beyond.wait_s()));
+    }
     if let Some(fault) = &ran.fault {
         all.push(format!("fault {fault}"));
     }
@@ -224,9 +227,9 @@ fn profile_says_what_becomes_of_a_request_beyond_its_limit() {
     let redirect = Redirect { status: 302, tls: true, port: None, host, path, keep_query: true, add_query };
     for (excess, action, wanted) in [
         (Excess::Report, "NONE", "log true avi.RL_ACTION_NONE"),
-        (Excess::Close { reset: false }, "CLOSE_CONN", "close"),
-        (Excess::Close { reset: true }, "RESET_CONN", "reset"),
-        (Excess::Redirect(redirect), "REDIRECT", "302 to https://a.test/x?y"),
+        (Excess::Close { reset: false }, "CLOSE_CONN", "close; again in 30 s"),
+        (Excess::Close { reset: true }, "RESET_CONN", "reset; again in 30 s"),
+        (Excess::Redirect(redirect), "REDIRECT", "302 to https://a.test/x?y; again in 30 s"),
     ] {
         for (defers, wanted) in [("false", wanted), ("true", &*format!("log true avi.RL_ACTION_{action}"))] {
             let source = format!(
@@ -383,6 +386,24 @@ fn scripts_of_one_event_run_in_order_until_one_answers() {
     see("GET /", &mut seen);
     assert_eq!(told(&scripts.run(&sets, Event::Request, &mut seen), &seen), "log one / 1");
     assert_eq!(told(&scripts.run(&sets, Event::Response, &mut seen), &seen), "nothing");
+}
+
+#[test]
+fn event_that_goes_on_has_what_the_last_one_has_left() {
+    let source = "for i = 1, 70000 do end avi.vs.log('all')";
+    let served = served([Event::Unbalanced, Event::Failed].map(|event| set(event, source)));
+    let (mut scripts, mut seen) = (Scripts::default(), Box::default());
+    see("GET / -> none takes it", &mut seen);
+    let mut run = |event, goes_on: bool| match goes_on {
+        true => told(&scripts.run_on(&served, event, &mut seen), &seen),
+        false => told(&scripts.run(&served, event, &mut seen), &seen),
+    };
+    for _ in 0..2 {
+        assert_eq!(run(Event::Unbalanced, false), "log all");
+        let second = run(Event::Failed, true);
+        assert!(second.contains("it has used up its"), "{second}");
+        assert_eq!(run(Event::Failed, false), "log all");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
+use weir_rate::Beyond;
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
@@ -194,7 +195,7 @@ impl Received<'_> {
             match asked {
                 Ok(steered) => ruled.steer(steered),
                 Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
-                Err(Halt::Ended(ending)) => return self.end_scripted(io, client, ending, date),
+                Err(Halt::Ended(ending, beyond)) => return self.end_scripted(io, client, (ending, beyond), date),
             }
         }
         ruled.address = named;
@@ -220,16 +221,23 @@ impl Received<'_> {
         }
     }
 
-    /// What the client gets where a script answers.
+    /// What the client gets where a script answers, maybe as a limit says.
     #[cold]
-    fn end_scripted<I: Io>(&self, io: &mut I, client: &Client, ending: Ending, date: &[u8]) -> Next {
+    fn end_scripted<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        (ending, beyond): (Ending, Option<Beyond>),
+        date: &[u8],
+    ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
         if let Ending::Close { reset } = ending {
-            return Next::refused(Error::Denied { reset }, self.head);
+            let error = if beyond.is_some() { Error::RateLimited { reset } } else { Error::Denied { reset } };
+            return Next::refused(error, self.head);
         }
         let (facts, head_only) = (&client.facts, self.head.method == Method::Head);
         let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-        match asker.answer_scripted(io, ending, None) {
+        match asker.answer_scripted(io, ending, None, beyond) {
             Ok(answer) => Next::Local(Box::new(answer)),
             Err(error) => Next::refused(error, self.head),
         }

@@ -324,8 +324,15 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a script answers, unless it closes the connection. `failure`: what the answer stands for.
-    pub fn answer_scripted<I: Io>(&self, io: &mut I, ending: Ending, failure: Option<Cause>) -> Result<Answer, Error> {
+    /// Writes what a script answers, unless it closes the connection. `failure`: what the answer stands for. `beyond`: the
+    /// script does what a limit says.
+    pub fn answer_scripted<I: Io>(
+        &self,
+        io: &mut I,
+        ending: Ending,
+        failure: Option<Cause>,
+        beyond: Option<Beyond>,
+    ) -> Result<Answer, Error> {
         let (status, location, fields, content) = match ending {
             Ending::Close { .. } => return Err(Error::Defect),
             Ending::Redirect { status, location } => (status, location, Vec::new(), Vec::new()),
@@ -333,7 +340,12 @@ impl Asker<'_> {
         };
         let content_type = if has(&fields, "content-type") { "" } else { "text/plain" }.to_owned();
         let response = LocalResponse { status, content_type, content };
-        self.answer(io, &response, Why { location: &location, failure, fields: &fields, ..Why::default() })
+        // A client may follow a redirect at once.
+        let waits = beyond.filter(|_| location.is_empty());
+        let why = Why { location: &location, failure, fields: &fields, beyond: waits, ..Why::default() };
+        let mut answer = self.answer(io, &response, why)?;
+        answer.cause = beyond.map(|_| Cause::ClientRequestRate).or(answer.cause);
+        Ok(answer)
     }
 
     /// Writes what an operator has the engine answer.

@@ -583,7 +583,7 @@ impl<'p> Context<'p> {
             }
             let error = Error::from(&halt);
             let ending = match halt {
-                Halt::Ended(how) => Some(how),
+                Halt::Ended(how, _) => Some(how),
                 Halt::Failed => None,
             };
             *replaced = Some(Replaced { status: head.status, ending });

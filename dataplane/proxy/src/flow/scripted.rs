@@ -47,7 +47,7 @@ impl Proxy {
         };
         let Some(http) = client.service.http() else { return self.close_client(io, conn, Close::Abort) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
-        match asker.answer_scripted(io, ending, failure) {
+        match asker.answer_scripted(io, ending, failure, None) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }

@@ -6,8 +6,11 @@ use weir_telemetry::Cause;
 
 use crate::{
     OK,
+    calls::CALL,
+    explanations::question,
     hosted::get,
     http2::{Browser, http2},
+    origin::to_http2,
     policies::{under, with},
     status,
     tape::{Stage, plan},
@@ -360,26 +363,71 @@ fn limit_of_a_set_counts_for_each_client_as_its_page_says() {
     assert_eq!(stage.sent(client), "", "it goes to its server");
 }
 
+/// The limit of the profile: one in a minute.
+fn limited(action: api::rate_limit::Action) -> Plan {
+    let mut plan = scripted(&[(REQ, "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, avi.http.get_header('X-Key') or '')")]);
+    let limit = api::RateLimit { count: 1, period_s: 60, action: Some(action), ..Default::default() };
+    plan.virtual_services[0].script_limit = Some(limit);
+    plan
+}
+
+fn slow_down() -> api::rate_limit::Action {
+    let (content_type, content) = ("text/html".into(), b"<b>no</b>".into());
+    api::rate_limit::Action::Response(api::LocalResponse { status: 429, content_type, content })
+}
+
 #[test]
 fn limit_of_the_profile_answers_as_the_profile_says() {
-    let source = "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, avi.http.get_header('X-Key'))";
-    let mut plan = scripted(&[(REQ, source)]);
-    let response = api::LocalResponse { status: 429, content_type: "text/html".into(), content: b"<b>no</b>".into() };
-    plan.virtual_services[0].script_limit = Some(api::RateLimit {
-        count: 1,
-        period_s: 60,
-        action: Some(api::rate_limit::Action::Response(response)),
-        ..Default::default()
-    });
-    let mut stage = Stage::new(&plan);
+    let mut stage = Stage::new(&limited(slow_down()));
+    let keyed = |key: &str| format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Key: {key}\r\n\r\n");
     let ask = |stage: &mut Stage, key: &str| {
         let client = stage.client();
-        stage.says(client, format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Key: {key}\r\n\r\n"));
+        stage.says(client, keyed(key));
         stage.sent(client)
     };
     assert_eq!((ask(&mut stage, "a"), ask(&mut stage, "b")), (String::new(), String::new()));
     let sent = ask(&mut stage, "a");
-    assert!(status(&sent) == "429" && sent.contains("retry-after: 60\r\n") && sent.ends_with("<b>no</b>"), "{sent}");
+    assert!(status(&sent) == "429" && sent.contains("Retry-After: 60\r\n") && sent.ends_with("<b>no</b>"), "{sent}");
+    assert_eq!(stage.failures(Cause::ClientRequestRate), 1);
+    let told = |stage: &mut Stage, key| stage.explain(&question(&keyed(key))).local;
+    let local = told(&mut stage, "a").expect("the engine answers");
+    assert_eq!((local.status, local.cause), (Some(429), "client_request_rate"));
+    assert!(told(&mut stage, "c").is_none());
+}
+
+#[test]
+fn limit_of_the_profile_counts_as_a_limit_whatever_it_does() {
+    use api::rate_limit::Action::{Close as Ends, Redirect};
+    let to = api::HttpRedirect { status: 307, tls: true, keep_query: true, ..Default::default() };
+    for (action, wanted) in [
+        (Redirect(to), None),
+        (Ends(api::Close { reset: false }), Some(Close::Linger)),
+        (Ends(api::Close { reset: true }), Some(Close::Abort)),
+    ] {
+        let mut stage = Stage::new(&limited(action));
+        let first = stage.client();
+        stage.says(first, get("shop.test", "/"));
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/"));
+        match wanted {
+            Some(_) => assert_eq!((stage.closed(client), stage.sent(client).as_str()), (wanted, "")),
+            None => {
+                let sent = stage.sent(client);
+                assert!(status(&sent) == "307" && !sent.contains("Retry-After"), "{sent}");
+            }
+        }
+        assert_eq!((stage.failures(Cause::ClientRequestRate), stage.failures(Cause::ClientDenied)), (1, 0));
+    }
+}
+
+#[test]
+fn call_beyond_the_limit_of_the_profile_is_told_that_it_is_used_up() {
+    let mut stage = Stage::new(&http2(to_http2(limited(slow_down()))));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "POST", CALL, false);
+    browser.asks(&mut stage, "POST", CALL, false);
+    assert_eq!(browser.heard()[0], "3: 200, all");
+    assert!(browser.fields.contains("grpc-status: 8\r\n"), "{}", browser.fields);
 }
 
 #[test]

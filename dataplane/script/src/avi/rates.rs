@@ -65,12 +65,13 @@ fn rate_limit(
         now.acts.ending = match excess {
             Excess::Report => None,
             Excess::Close { reset } => Some(Ending::Close { reset: *reset }),
-            Excess::Respond(response) => Some(answer(response, beyond)),
+            Excess::Respond(response) => Some(answer(response)),
             Excess::Redirect(redirect) => Some(match redirect.location_from(now.seen.host_name(), &now.seen.target) {
                 Some(location) => Ending::Redirect { status: redirect.status, location },
                 None => Ending::Close { reset: false },
             }),
         };
+        now.acts.beyond = now.acts.ending.as_ref().map(|_| beyond);
     }
     let action = match excess {
         Excess::Report => "avi.RL_ACTION_NONE",
@@ -82,8 +83,8 @@ fn rate_limit(
     Ok((beyond.is_some(), lua.create_string(action)?))
 }
 
-fn answer(LocalResponse { status, content_type, content }: &LocalResponse, beyond: Beyond) -> Ending {
-    let mut fields = vec![("retry-after".to_owned(), beyond.wait_s().to_string().into_bytes())];
+fn answer(LocalResponse { status, content_type, content }: &LocalResponse) -> Ending {
+    let mut fields = Vec::new();
     if !content_type.is_empty() && !content.is_empty() {
         fields.push(("content-type".to_owned(), content_type.clone().into_bytes()));
     }
