@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,10 +92,14 @@ func TestScriptsSteerAsTheirPageSays(t *testing.T) {
 // The limit of docs/datascript.md, as it stands there.
 func TestScriptsLimitAsTheirPageSays(t *testing.T) {
 	s := policyStage(t, client.Object{})
-	script := blocks(t, "datascript.md", "lua")[4]
+	scripts := blocks(t, "datascript.md", "lua")
+	at := slices.IndexFunc(scripts, func(script string) bool { return strings.Contains(script, "ratelimit.exceed") })
+	if at < 0 {
+		t.Fatal("the page has no script with a limit")
+	}
 	s.create("vsdatascriptset", client.Object{"name": "limits",
 		"rate_limiters": list{object{"name": "logins", "count": 2, "period": 1000}},
-		"datascript":    list{object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": script}},
+		"datascript":    list{object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": scripts[at]}},
 	})
 	s.change("virtualservice", "web", func(o client.Object) {
 		o["vs_datascripts"] = list{object{"index": 1, "vs_datascript_set_ref": client.Ref("vsdatascriptset", "limits")}}
