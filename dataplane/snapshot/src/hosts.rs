@@ -4,8 +4,6 @@
 //! A name is looked up once as a whole, and once for each number of labels that patterns have, whatever the number of
 //! names. `cargo bench -p weir-snapshot` measures it.
 
-use std::iter::successors;
-
 use memchr::{memchr, memchr_iter};
 
 use crate::shared::Shared;
@@ -13,45 +11,38 @@ use crate::shared::Shared;
 /// The longest name of a host (RFC 1035 §2.3.4).
 const BYTES_MAX: usize = 253;
 
-/// More than a name of this length has, if none is empty.
-const LABELS_MAX: usize = 127;
-
-/// Places for the bytes of a name, in words.
-const WORDS: usize = BYTES_MAX.div_ceil(8);
-/// 1 in each byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
-/// The highest bit of each byte.
-const HIGHEST: u64 = ONES << 7;
+/// Places for dots: more than a name of this length has, and a power of two.
+const DOTS: usize = 128;
 
 /// The name of a host as it is compared: in lower case, without a port and without the dot of the root.
 #[derive(Clone, Copy)]
 pub struct HostName {
-    bytes: [u8; WORDS * 8],
+    bytes: [u8; BYTES_MAX],
     len: u8,
-    dots: Dots,
+    /// Where its dots are.
+    dots: [u8; DOTS],
+    dot_count: u8,
 }
 
 impl HostName {
     /// `host` is a server name of TLS, or what a request gives as its host, with or without a port. `None`: it is no
-    /// name but an address, or longer than a name may be.
+    /// name but an address, or longer than a name may be, or has more dots.
     pub fn of(host: &[u8]) -> Option<Self> {
         let end = memchr(b':', host).unwrap_or(host.len());
         let name = &host[..end];
         let name = name.strip_suffix(b".").unwrap_or(name);
-        if name.is_empty() || name.len() > BYTES_MAX || name[0] == b'[' {
+        if name.is_empty() || name.len() > BYTES_MAX || !name.is_ascii() || name[0] == b'[' {
             return None;
         }
-        let (mut bytes, mut dots, mut all) = ([0; WORDS * 8], Dots::default(), 0);
+        let (mut bytes, mut dots, mut count) = ([0; BYTES_MAX], [0; DOTS], 0);
         bytes[..name.len()].copy_from_slice(name);
-        // Eight bytes at once, because most names are short, and a loop over the rest of a name takes longer than its words.
-        let (words, _) = bytes[..name.len().next_multiple_of(8)].as_chunks_mut::<8>();
-        for (number, chunk) in words.iter_mut().enumerate() {
-            let word = u64::from_le_bytes(*chunk);
-            all |= word;
-            dots.0[number / 8] |= u64::from(each_of(word ^ (ONES * u64::from(b'.')))) << (number % 8 * 8);
-            *chunk = lower(word).to_le_bytes();
+        bytes[..name.len()].make_ascii_lowercase();
+        // Without a branch, because nobody can foresee where the next dot is.
+        for (at, byte) in name.iter().enumerate() {
+            dots[count % DOTS] = at as u8;
+            count += usize::from(*byte == b'.');
         }
-        (all & HIGHEST == 0).then_some(Self { bytes, len: name.len() as u8, dots })
+        (count < DOTS).then_some(Self { bytes, len: name.len() as u8, dots, dot_count: count as u8 })
     }
 
     pub fn as_str(&self) -> &str {
@@ -62,46 +53,9 @@ impl HostName {
     fn text(&self) -> &[u8] {
         &self.bytes[..self.len.into()]
     }
-}
 
-/// Which bytes of a word of ASCII are 0, one bit for each.
-fn each_of(word: u64) -> u8 {
-    let zeroes = !((word & !HIGHEST) + !HIGHEST) & !word & HIGHEST;
-    // Brings the bits, each of a byte of its own, together in the highest byte.
-    ((zeroes >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-}
-
-/// A word of ASCII in lower case.
-fn lower(word: u64) -> u64 {
-    let low = word & !HIGHEST;
-    let from_a = low + ONES * u64::from(0x80 - b'A');
-    let beyond_z = low + ONES * u64::from(0x7f - b'Z');
-    word | (from_a & !beyond_z & !word & HIGHEST) >> 2
-}
-
-/// Where the dots of a name are, one bit for each byte.
-#[derive(Clone, Copy, Default)]
-struct Dots([u64; WORDS.div_ceil(8)]);
-
-impl Dots {
-    fn count(&self) -> usize {
-        self.0.iter().map(|bits| bits.count_ones() as usize).sum()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        let ends = |at: usize, bits: u64| (bits != 0).then(|| at * 64 + bits.trailing_zeros() as usize);
-        self.0.iter().enumerate().flat_map(move |(at, bits)| {
-            successors(Some(*bits), |bits| Some(bits & bits.wrapping_sub(1))).map_while(move |bits| ends(at, bits))
-        })
-    }
-
-    /// From the last one on.
-    fn rev(&self) -> impl Iterator<Item = usize> {
-        let ends = |at: usize, bits: u64| Some(at * 64 + bits.checked_ilog2()? as usize);
-        self.0.iter().enumerate().rev().flat_map(move |(at, bits)| {
-            successors(Some(*bits), |bits| Some(bits & !(1 << bits.checked_ilog2()?)))
-                .map_while(move |bits| ends(at, bits))
-        })
+    fn dots(&self) -> &[u8] {
+        &self.dots[..self.dot_count.into()]
     }
 }
 
@@ -254,21 +208,20 @@ impl<T: Clone> Hosts<T> {
     }
 
     fn find_pattern(&self, name: &HostName) -> Option<&T> {
-        let (text, dots) = (name.text(), &name.dots);
-        let labels = dots.count() + 1;
-        if labels > LABELS_MAX {
-            return None;
-        }
+        let (text, dots) = (name.text(), name.dots());
+        let labels = dots.len() + 1;
         let mut endings = dots.iter().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
-            let named = self.names.get(&text[dot + 1..])?;
-            Some((dot, named.below.as_ref().or(named.from.as_ref())?))
+            let named = self.names.get(&text[usize::from(*dot) + 1..])?;
+            Some((*dot, named.below.as_ref().or(named.from.as_ref())?))
         });
         // Of two patterns the longer one.
-        let shortest = ending.map_or(0, |(dot, _)| text.len() - dot);
-        let mut beginnings = dots.rev().zip(1..).filter(|(_, behind)| self.beginnings_with.has(labels - behind));
-        let beginning =
-            beginnings.find_map(|(dot, _)| (dot >= shortest).then(|| self.beginnings.get(&text[..dot])).flatten());
+        let shortest = ending.map_or(0, |(dot, _)| text.len() - usize::from(dot));
+        let mut beginnings = dots.iter().rev().zip(1..).filter(|(_, behind)| self.beginnings_with.has(labels - behind));
+        let beginning = beginnings.find_map(|(dot, _)| {
+            let dot = usize::from(*dot);
+            (dot >= shortest).then(|| self.beginnings.get(&text[..dot])).flatten()
+        });
         beginning.or(ending.map(|(_, value)| value))
     }
 }
@@ -368,10 +321,9 @@ mod tests {
                     continue;
                 };
                 let kept = text.strip_suffix(b".").unwrap_or(&text);
-                let expected: Vec<_> = memchr_iter(b'.', kept).collect();
                 assert_eq!(name.as_str().as_bytes(), kept.to_ascii_lowercase());
-                assert!(name.dots.iter().eq(expected.iter().copied()), "{text:?}");
-                assert!(name.dots.rev().eq(expected.iter().rev().copied()) && name.dots.count() == expected.len());
+                let dots = name.dots().iter().map(|dot| usize::from(*dot));
+                assert!(dots.eq(memchr_iter(b'.', kept)), "{text:?}");
             }
         }
         assert!((0x80..=u8::MAX).all(|byte| HostName::of(&[b'a', byte]).is_none()));
