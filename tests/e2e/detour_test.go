@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -148,30 +150,37 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			if round > 5 {
 				t.Fatal("no client went by the answer of the first engine: nothing is proved")
 			}
-			names, first := f.engineNames(2), f.seats()[0]["name"]
-			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != first })])
+			names, serving := f.engineNames(2), f.seats()[0]["name"]
+			first := f.kernelOf(fmt.Sprint(serving))
+			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != serving })])
 			answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
 			f.must(err)
 			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections,
 				"--count", connections, "--drain"}, patient...)...)
 			f.must(err)
-			stale, staleRepeated := second.handshakes(begunByPeer)
 			f.order("scaleout", 2)
 			f.untilHops(names...)
 			f.eventually("the second engine is asked", func() error {
-				begun, _ := second.handshakes(begunByPeer)
-				return moreThan(stale, begun)
+				if len(answersOfBoth(first, second)) == 0 {
+					return errors.New("no client has asked both engines")
+				}
+				return nil
 			})
 			clientsArrive, err := f.router.Blackhole(f.site.Topology.Clients.Subnets[0])
 			f.must(err)
-			f.eventually("it repeats its answer", func() error {
-				_, repeated := second.handshakes(begunByPeer)
-				return moreThan(staleRepeated, repeated)
+			f.eventually("the next answers are those of the first engine", func() error {
+				for client, due := range answersOfBoth(first, second) {
+					if due[0] < soon || due[1] < due[0]+soon {
+						return fmt.Errorf("%s has an answer of the first engine in %v, of the second in %v",
+							client, due[0], due[1])
+					}
+				}
+				return nil
 			})
 			f.must(answersArrive())
 			clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
 			f.eventually("each client hears an answer", func() error {
-				if begun, _ := clients.handshakes(begunHere); begun > 0 {
+				if begun := len(clients.handshakes(begunHere)); begun > 0 {
 					return fmt.Errorf("%d have heard none", begun)
 				}
 				return nil
@@ -188,11 +197,19 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 	})
 }
 
-func moreThan(before, now int) error {
-	if now > before {
-		return nil
+// soon is how long a test may take to let answers pass that it has seen waiting.
+const soon = 300 * time.Millisecond
+
+// answersOfBoth tells of each client whose handshake waits on both engines when each of them repeats its answer.
+func answersOfBoth(first, second nodeKernel) map[string][2]time.Duration {
+	first.Helper()
+	answers, ofFirst := map[string][2]time.Duration{}, first.handshakes(begunByPeer)
+	for client, due := range second.handshakes(begunByPeer) {
+		if dueOfFirst, both := ofFirst[client]; both {
+			answers[client] = [2]time.Duration{dueOfFirst, due}
+		}
 	}
-	return fmt.Errorf("%d, and %d before", now, before)
+	return answers
 }
 
 // nodeKernel is what the kernel tells in a node's namespace.
@@ -216,19 +233,20 @@ func (f *fabric) kernelOf(node string) nodeKernel {
 // The states of connections in /proc/net/tcp.
 const begunHere, begunByPeer = "02", "03"
 
-// handshakes counts those that are under way in IPv4, and those of them whose last packet from here was repeated
-// (proc(5)).
-func (k nodeKernel) handshakes(state string) (begun, repeated int) {
+// handshakes tells of each one that is under way in IPv4, by its two addresses, in how long the last packet from here is
+// repeated (proc(5)).
+func (k nodeKernel) handshakes(state string) map[string]time.Duration {
 	k.Helper()
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", k.process))
 	k.must(err)
+	due := map[string]time.Duration{}
 	for line := range strings.Lines(string(table)) {
 		if columns := strings.Fields(line); columns[3] == state {
-			begun++
-			if columns[6] != "00000000" {
-				repeated++
-			}
+			_, timer, _ := strings.Cut(columns[5], ":")
+			hundredths, err := strconv.ParseUint(timer, 16, 64)
+			k.must(err)
+			due[columns[1]+" "+columns[2]] = time.Duration(hundredths) * 10 * time.Millisecond
 		}
 	}
-	return begun, repeated
+	return due
 }
