@@ -32,6 +32,7 @@ func alertsOf(config Config, data *data, l *leader) *alert.Alerts {
 		Content: contentOf(data.objects), Save: saverOf(data.gate),
 		Sender:  &notify.Sender{Host: host, AllowLocal: config.AllowLocalReceivers, Now: time.Now},
 		Numbers: numbers{l.live, l.grades, l.history}, IsUp: upIn(l.fleet), IsSlow: slowIn(l.slow.Of),
+		IsOver: l.attacks.IsOver,
 		Events: l.events, NoRecords: config.Records.Program == "", Log: config.Log, Now: time.Now,
 	})
 	l.events.Hear = watching.Hear

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/alert"
 	"github.com/weir-lb/weir/controller/alert/notify"
+	"github.com/weir-lb/weir/controller/attack"
 	"github.com/weir-lb/weir/controller/autoscale"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
@@ -49,6 +50,7 @@ type leader struct {
 	alerts  *alert.Alerts
 	unusual *unusual.Watch
 	slow    *slowness.Watch
+	attacks *attack.Watch
 	explain *explain.Explainer
 	shares  *shares.Broker
 	secret  []byte // of limits
@@ -71,6 +73,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 		objects: data.objects, log: config.Log, events: told,
 		reader: &reader{countries: data.countries, places: data.places},
 		fleet:  known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
+		attacks: attack.New(known, told, time.Now),
 		explain: explain.New(known),
 		shares:  shares.New(known.Assigned, known.IsConnected, time.Now),
 		secret:  data.sealer.Derive("limits"),
@@ -131,6 +134,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
 	group.Go(func() error { return l.slow.Run(ctx) })
+	group.Go(func() error { return l.attacks.Run(ctx) })
 	group.Go(func() error { return l.shares.Run(ctx) })
 	group.Go(func() error { return l.fetched.Run(ctx) })
 	group.Go(func() error { return l.names.Run(ctx) })

@@ -41,6 +41,8 @@ type Config struct {
 	IsUp func(kind, uuid, part string) bool
 	// IsSlow tells the same of a server that was slow.
 	IsSlow func(poolUUID, server string) bool
+	// IsOver tells whether an attack on a virtual service is over. False: it lasts, or that is not known yet.
+	IsOver func(serviceUUID, attack string) bool
 	Events *events.Log
 	// NoRecords says that this controller keeps no records of requests, so that rules on them see nothing.
 	NoRecords bool

@@ -61,7 +61,8 @@ func (a *Alerts) tellUncounted() {
 	case a.book.uncounted == 0:
 	case !a.blind.unwatched:
 		a.blind.unwatched = true
-		a.config.Log.Warn("rules count in too many windows: have fewer rules with ROLLINGWINDOW, or about fewer objects",
+		a.config.Log.Warn(
+			"rules count in too many windows: have fewer rules with ROLLINGWINDOW, or about fewer objects",
 			"most", windowsMost, "not_counted", a.book.uncounted)
 	case !full:
 		a.config.Log.Warn("rules count all again", "not_counted", a.book.uncounted)

@@ -31,6 +31,7 @@ type desk struct {
 	saves   int
 	up      bool
 	slow    bool
+	over    string
 }
 
 // numbers are live values by metric and object; those of the history begin with "past.".
@@ -70,6 +71,7 @@ func (d *desk) restart() {
 		Content: d.content, Save: d.save, Numbers: d.numbers, Log: quiet, Now: func() time.Time { return d.now },
 		IsUp:   func(_, _, _ string) bool { return d.up },
 		IsSlow: func(_, _ string) bool { return d.slow },
+		IsOver: func(_, attack string) bool { return attack == d.over },
 		Events: events.New(quiet, time.Now),
 	})
 	d.alerts.posts.send = func(ctx context.Context, _, _ string, _ *notify.Notice) notify.Result {

@@ -133,9 +133,9 @@ var ends = map[string][]string{
 	"VS_UP": {"VS_DOWN"}, "POOL_UP": {"POOL_DOWN"}, "SERVER_UP": {"SERVER_DOWN"},
 	"SE_UP":        {"SE_DOWN", "SE_HEARTBEAT_FAILURE"},
 	"METRICS_KEPT": {"METRICS_NOT_KEPT"}, "RECORD_STORE_UP": {"RECORD_STORE_DOWN"}, "ANOMALY_ENDED": {"ANOMALY"},
-	"SERVER_SLOW_ENDED": {"SERVER_SLOW"},
-	seeingID:            {blindID},
-	"STREAM_UP":         {"STREAM_DOWN"}, "REMOTE_WRITE_UP": {"REMOTE_WRITE_DOWN"},
+	"SERVER_SLOW_ENDED": {"SERVER_SLOW"}, "DOS_ATTACK_ENDED": {attackID},
+	seeingID:    {blindID},
+	"STREAM_UP": {"STREAM_DOWN"}, "REMOTE_WRITE_UP": {"REMOTE_WRITE_DOWN"},
 }
 
 // seconds is a time as alerts have it.

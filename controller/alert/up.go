@@ -6,7 +6,10 @@ import "time"
 var downs = map[string]bool{"VS_DOWN": true, "POOL_DOWN": true, "SERVER_DOWN": true, "SE_DOWN": true,
 	"SE_HEARTBEAT_FAILURE": true}
 
-const slowID = "SERVER_SLOW"
+const (
+	slowID   = "SERVER_SLOW"
+	attackID = "DOS_ATTACK"
+)
 
 // slowKnownAfter is how long a new leader needs to find servers that are slow.
 const slowKnownAfter = time.Minute
@@ -24,6 +27,8 @@ func (a *Alerts) lookUp(now time.Time) {
 			a.book.resolve(rule, e, "is up", now)
 		case of.EventID == slowID && now.Sub(a.began) >= slowKnownAfter && !a.config.IsSlow(of.ObjectUUID, of.Part):
 			a.book.resolve(rule, e, "is not slow any more", now)
+		case of.EventID == attackID && a.config.IsOver(of.ObjectUUID, of.Part):
+			a.book.resolve(rule, e, "the attack is over", now)
 		}
 	}
 }

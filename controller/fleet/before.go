@@ -17,7 +17,8 @@ func newBefore() before {
 func (b before) keep(first *Sample) {
 	for _, counters := range first.GetVirtualServices() {
 		uuid := counters.GetUuid()
-		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetReceivedDatagramsTotal() > 0 {
+		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetReceivedDatagramsTotal() > 0 ||
+			len(counters.GetErrors()) > 0 { // a service may have refused all that came
 			b.services[uuid] = b.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}

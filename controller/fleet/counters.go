@@ -99,12 +99,17 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 	})...)
 	counts = append(counts, byMethod(now.GetRequestsByMethodTotal(), then.GetRequestsByMethodTotal())...)
 	counts = append(counts, handshakes(now, then)...)
+	counts = append(counts, causes(LimitedPrefix, now.GetLimited(), then.GetLimited())...)
 	return append(counts, causes("errors_", now.GetErrors(), then.GetErrors())...)
 }
 
 // ExcludedPrefix begins the name of a count of responses that are no errors in spite of their class, before the name of
 // the count that they are part of: excluded_responses_5xx.
 const ExcludedPrefix = "excluded_"
+
+// LimitedPrefix begins the name of a count of what was refused because it was beyond a limit of rates, before whose
+// rate it is: limited_client_requests. All of them are among the failures, too.
+const LimitedPrefix = "limited_"
 
 // some are counts, with a prefix, without those of what has never happened.
 func some(prefix string, of []count) (counts []count) {

@@ -29,6 +29,8 @@ var families = []family{
 	{"weir_service_reselects_total", "counter", "requests that went to another server after a response"},
 	{"weir_service_client_aborts_total", "counter", "clients that left before they had their response"},
 	{"weir_service_failures_total", "counter", "failures, by cause (docs/operating.md, Counters)"},
+	{"weir_service_limited_total", "counter",
+		"requests and connections that were refused beyond a limit of rates, by whose rate it is (docs/limits.md)"},
 	{"weir_service_received_bytes_total", "counter", "bytes from clients"},
 	{"weir_service_sent_bytes_total", "counter", "bytes to clients"},
 	{"weir_service_received_datagrams_total", "counter", "datagrams from clients"},

@@ -30,6 +30,7 @@ var splits = []struct{ prefix, name, label string }{
 	{excludedPrefix, "excluded_responses", "class"},
 	{"requests_", "requests_by_method", "method"},
 	{fleet.HandshakeFailure, "tls_failures_by_reason", "reason"},
+	{fleet.LimitedPrefix, "limited", "limit"},
 }
 
 // splitOf returns nil if a count is a series of its own.

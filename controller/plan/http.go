@@ -29,7 +29,7 @@ var underscores = map[string]dataplanev1.Underscores{
 // httpProfile converts the HTTP settings. Redirects go to httpsPort; 0: there are no redirects.
 func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
 	http := vs.HTTP
-	noteUnsupported(vs.ApplicationProfile, http, report)
+	noteUnsupported(vs, report)
 	everywhere := http.SSLEverywhere
 	return &dataplanev1.HttpProfile{
 		ConnectionMultiplexing:  http.ConnectionMultiplexing,
@@ -107,9 +107,11 @@ func http2Profile(vs *model.VirtualService) *dataplanev1.Http2Profile {
 }
 
 // noteUnsupported warns of settings without effect.
-func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile, report *report) {
+func noteUnsupported(vs *model.VirtualService, report *report) {
+	profile, http := vs.ApplicationProfile, vs.HTTP
 	subject := about("applicationprofile", profile.Identity, profile.Named)
 	warnUnheeded(subject, unheededOfApplicationProfile, profile, report)
+	noteUncountedAttacks(subject, vs, report)
 	warnUnheeded(subject, unheededOfHTTP, http, report)
 	if http.HTTP2 != nil {
 		warnUnheeded(subject, unheededOfHTTP2, http.HTTP2, report)

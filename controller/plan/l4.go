@@ -15,6 +15,7 @@ var proxyProtocols = map[string]dataplanev1.ProxyProtocol{
 func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile {
 	subject := about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named)
 	warnUnheeded(subject, unheededOfApplicationProfile, vs.ApplicationProfile, report)
+	noteUncountedAttacks(subject, vs, report)
 	if limitsRequests(vs.ApplicationProfile) {
 		report.warn(subject, "dos_rl_profile.rl_profile", "limits requests, and %s", noRequests)
 	}

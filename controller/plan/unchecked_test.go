@@ -23,7 +23,10 @@ virtualservice {"name": "a", "vs_datascripts": [{"index": 1, "vs_datascript_set_
 	objectOf(t, objects, "vsdatascriptset", "limits")["rate_limiters"] =
 		[]any{schema.Object{"name": "a"}, schema.Object{"name": "a"}, schema.Object{}}
 	objectOf(t, objects, "applicationprofile", "proxied")["dos_rl_profile"] = schema.Object{"rl_profile": schema.Object{
-		"custom_requests_rate_limit": schema.Object{"rate_limiter": schema.Object{"count": int64(5)}}}}
+		"custom_requests_rate_limit": schema.Object{"rate_limiter": schema.Object{"count": int64(5)}}},
+		"dos_profile": schema.Object{"thresh_period": int64(0), "thresh_info": []any{
+			schema.Object{"attack": "POLICY_DROPS", "min_value": int64(-1), "max_value": int64(5_000_000_000)},
+			schema.Object{"max_value": int64(1)}}}}
 	objectOf(t, objects, "applicationprofile", "proxied")["http_profile"] =
 		schema.Object{"use_true_client_ip": true, "true_client_ip": schema.Object{"headers": []any{"X Real IP"}}}
 	objectOf(t, objects, "applicationpersistenceprofile", "session")["app_cookie_persistence_profile"] =
@@ -70,6 +73,8 @@ virtualservice {"name": "a", "vs_datascripts": [{"index": 1, "vs_datascript_set_
 	for _, field := range []string{
 		"app_cookie_persistence_profile.prst_hdr_name",
 		"http_profile.true_client_ip",
+		"dos_rl_profile.dos_profile.thresh_info[0].min_value",
+		"dos_rl_profile.dos_profile.thresh_info[1].attack",
 		"rate_limiters[1].name",
 		"rate_limiters[2].name",
 		"content_rewrite.rsp_rewrite_rules[0].pairs[1].search_string.val",

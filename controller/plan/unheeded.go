@@ -177,9 +177,6 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 })
 
 var unheededOfApplicationProfile = declare("applicationprofile", "", []unheeded[kinds.ApplicationProfile]{
-	{"dos_rl_profile.dos_profile", func(p *kinds.ApplicationProfile) bool {
-		return p.DosRateLimit != nil && p.DosRateLimit.DosProfile != nil
-	}, "engines do not raise alarms by thresholds of their own: use alerts on the counters of refusals: has no effect"},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},

@@ -229,3 +229,48 @@ func TestConnectionsBeyondLimitsAreRefused(t *testing.T) {
 		t.Error("connections beyond max_concurrent_connections are not counted")
 	}
 }
+
+// The profile is the one that docs/limits.md shows.
+func TestAttackBeginsAndEndsWithEvents(t *testing.T) {
+	examples := blocks(t, "limits.md", "json")
+	at := slices.IndexFunc(examples, func(block string) bool { return strings.Contains(block, "thresh_info") })
+	var profile client.Object
+	if err := json.Unmarshal([]byte(examples[at]), &profile); err != nil {
+		t.Fatal(err)
+	}
+	limiter := profile["dos_rl_profile"].(map[string]any)["rl_profile"].(map[string]any)
+	limiter["client_ip_requests_rate_limit"].(map[string]any)["rate_limiter"] = object{"count": 1, "period": 3600}
+	thresholds := profile["dos_rl_profile"].(map[string]any)["dos_profile"].(map[string]any)["thresh_info"].([]any)
+	thresholds[0].(map[string]any)["min_value"] = 10
+	s := policyStage(t, client.Object{})
+	s.create("applicationprofile", profile)
+	s.create("alertconfig", client.Object{"name": "attacked", "source": "EVENT_LOGS", "object_type": "VIRTUALSERVICE",
+		"action_group_ref": client.Ref("actiongroupconfig", "System-Alert-Level-High"),
+		"alert_rule":       object{"sys_event_rule": list{object{"event_id": "DOS_ATTACK"}}}})
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["application_profile_ref"] = client.Ref("applicationprofile", "watched")
+	})
+	s.eventually("the controller has heard of the first request", func() error {
+		s.ask(false, "shop.test", "/")
+		if total, _ := s.counters("web")["limited_client_requests"].(float64); total == 0 {
+			return fmt.Errorf("the counters are %v", s.counters("web"))
+		}
+		return nil
+	})
+	for range 60 {
+		s.ask(false, "shop.test", "/")
+	}
+	s.untilLogged(eventsPath+"&event_id=DOS_ATTACK", "DOS_REQ_IP_RL_DROP",
+		"beyond the limits of their clients in 5s, of 10")
+	s.eventually("there is an alert", func() error {
+		alerts, err := s.controller.Session.List(s.ctx, "alert", nil)
+		if err != nil {
+			return err
+		}
+		if text := fmt.Sprint(alerts); !strings.Contains(text, "DOS_REQ_IP_RL_DROP") {
+			return fmt.Errorf("the alerts are %s", text)
+		}
+		return nil
+	})
+	s.untilLogged(eventsPath+"&event_id=DOS_ATTACK_ENDED", "DOS_REQ_IP_RL_DROP: the attack is over")
+}

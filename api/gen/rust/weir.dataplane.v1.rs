@@ -2737,6 +2737,9 @@ pub struct VirtualServiceCounters {
     /// absent: no request has asked the cache
     #[prost(message, optional, tag = "920")]
     pub cache: ::core::option::Option<CacheCounters>,
+    /// of errors, those beyond limits of rates, by whose rate it is: "client_requests"
+    #[prost(message, repeated, tag = "1010")]
+    pub limited: ::prost::alloc::vec::Vec<ErrorCounter>,
 }
 /// The handshakes with clients.
 #[derive(Clone, PartialEq, ::prost::Message)]

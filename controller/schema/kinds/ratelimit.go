@@ -34,13 +34,8 @@ type RateLimiterAction struct {
 
 // DosRateLimit limits what one client, or all clients together, may do.
 type DosRateLimit struct {
-	DosProfile       *DosThreshold     `json:"dos_profile"`
+	DosProfile       *DosProfile       `json:"dos_profile"`
 	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
-}
-
-// DosThreshold defines when traffic counts as an attack.
-type DosThreshold struct {
-	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
 }
 
 // RateLimitProfile limits how often requests and connections come: of each client, for each path, of each value of a
@@ -155,8 +150,11 @@ func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
 }
 
 func (d *DosRateLimit) check(field string) *schema.FieldError {
-	if d == nil || d.RateLimitProfile == nil {
+	if d == nil {
 		return nil
+	}
+	if problem := d.DosProfile.check(field + ".dos_profile"); problem != nil || d.RateLimitProfile == nil {
+		return problem
 	}
 	profile, field := d.RateLimitProfile, field+".rl_profile."
 	for i := range profile.HTTPHeaders {

@@ -217,6 +217,8 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.open_websockets = counted.open_websockets;
     row.errors.clear();
     row.errors.extend(counted.failures().map(error));
+    row.limited.clear();
+    row.limited.extend(counted.limited().map(|(by, total)| ErrorCounter { cause: by.name().into(), total }));
     if let Some(times) = counters.times(id) {
         let row = row.times.get_or_insert_default();
         fill_histogram(row.total.get_or_insert_default(), &times.total);

@@ -9,7 +9,7 @@ use weir_rate::Place;
 use weir_rules::{Arriving, Scratch};
 use weir_script::{Ending, Seen};
 use weir_snapshot::Snapshot;
-use weir_telemetry::Counters;
+use weir_telemetry::{Cause, Counters, Happening};
 use weir_wire::head::FieldTable;
 
 use crate::{
@@ -126,6 +126,16 @@ impl Core {
             departed: Vec::new(),
             carriers: Vec::new(),
             full_carriers: Vec::new(),
+        }
+    }
+
+    /// A request or a connection of a client is refused.
+    pub fn count_failure(&mut self, service: u32, cause: Cause) {
+        self.counters.note(Happening::Failed { service, cause });
+        if let Cause::ClientRequestRate | Cause::ClientConnectionRate = cause
+            && let Some(limited) = self.records.limited.take()
+        {
+            self.counters.note(Happening::Limited { service, limited });
         }
     }
 

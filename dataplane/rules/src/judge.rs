@@ -10,7 +10,7 @@ use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     edits::{Edit, Edits},
-    limit::Counted,
+    limit::{Counted, RequestLimit},
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
 };
@@ -56,6 +56,13 @@ pub struct Due {
     rule: u32,
 }
 
+/// A limit that refuses a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Exceeded<'p> {
+    pub limit: &'p RequestLimit,
+    pub beyond: Beyond,
+}
+
 #[derive(Debug)]
 pub struct Judged<'p> {
     pub verdict: Verdict<'p>,
@@ -65,7 +72,7 @@ pub struct Judged<'p> {
     pub security_rules: Acted<'p>,
     pub request_rules: Acted<'p>,
     /// The verdict is that of a limit.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<Exceeded<'p>>,
     /// The operator's name of the limit beside rules that the request is beyond.
     pub limit: Option<&'p str>,
     /// The request is beyond a limit that lets it pass.
@@ -297,7 +304,7 @@ impl<'p> Judged<'p> {
                 }
             }
         };
-        self.beyond = Some(beyond);
+        self.beyond = Some(Exceeded { limit: &rate.limit, beyond });
         ControlFlow::Break(())
     }
 

@@ -27,7 +27,7 @@ pub use condition::{AddressMatch, Condition, Conditions, FieldMatch, HostRule, N
 pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
 pub use groups::StringGroup;
-pub use judge::{Choice, Due, Judged, Policies, ResponseJudged, Verdict};
+pub use judge::{Choice, Due, Exceeded, Judged, Policies, ResponseJudged, Verdict};
 pub use limit::{Counted, RequestLimit};
 pub use network::{Arriving, Barred, ConnectionMatch, Decided, DecidedBy, NetworkAction, NetworkPolicy, NetworkRule};
 pub use set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, ResponseAction, Rule, SecurityAction, Then};

@@ -44,6 +44,8 @@ struct ConnectionLimit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turned {
     pub reset: bool,
+    /// It is beyond the rate of its client, and not of all clients together.
+    pub by_client: bool,
 }
 
 /// What becomes of a connection.
@@ -170,7 +172,7 @@ fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Finding
     }
     let excess = match &from.action {
         None => None,
-        Some(Action::Close(close)) => Some(Turned { reset: close.reset }),
+        Some(Action::Close(close)) => Some(Turned { reset: close.reset, by_client: from.by_client }),
         Some(Action::Response(_) | Action::Redirect(_)) => {
             findings.error(service, format!("{}.action", from.name), "limits connections, which get no response");
             return None;

@@ -1,6 +1,6 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{Cause, Coarse, Handshakes, Happening, Histogram, Spans, Times, histogram::ticks, table::Table};
+use crate::{Cause, Coarse, Handshakes, Happening, Histogram, Limited, Spans, Times, histogram::ticks, table::Table};
 
 /// The methods that requests are counted by. The last one is all others.
 pub const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "other"];
@@ -45,6 +45,8 @@ struct Rare {
     excluded_responses: [u64; 5],
     cache: CacheCounters,
     failures: Failures,
+    /// Of the failures, those beyond limits of rates, by [`Limited`].
+    limited: [u64; Limited::ALL.len()],
 }
 
 /// What the cache did for requests that it may answer.
@@ -159,6 +161,7 @@ impl Counters {
             }
             WebSocketGone { service } => leave(&mut self.services.row(service).open_websockets),
             Failed { service, cause } => self.services.row(service).failed(cause),
+            Limited { service, limited } => self.services.row(service).rare().limited[limited as usize] += 1,
             ClientBytes { service, received, sent } => {
                 let row = self.services.row(service);
                 row.received_bytes += received;
@@ -318,6 +321,12 @@ impl ServiceCounters {
         self.rare.as_deref().into_iter().flat_map(counted).filter(|(_, total)| *total > 0)
     }
 
+    /// Of the failures, those beyond limits of rates: each kind of limit that refused something, with its count.
+    pub fn limited(&self) -> impl Iterator<Item = (Limited, u64)> + '_ {
+        let counted = |rare: &Rare| Limited::ALL.into_iter().zip(rare.limited);
+        self.rare.as_deref().into_iter().flat_map(counted).filter(|(_, total)| *total > 0)
+    }
+
     pub fn client_aborts(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.failures.0[Cause::ClientAborted as usize])
     }
@@ -397,18 +406,20 @@ impl ServiceCounters {
             mine.cache.lookups += theirs.cache.lookups;
             mine.cache.hits += theirs.cache.hits;
             add_each(&mut mine.failures.0, &theirs.failures.0);
+            add_each(&mut mine.limited, &theirs.limited);
         }
     }
 }
 
 impl Rare {
     fn copy(&mut self, other: &Self) {
-        let Self { handshakes, local_responses, excluded_responses, cache, failures } = self;
+        let Self { handshakes, local_responses, excluded_responses, cache, failures, limited } = self;
         handshakes.copy(&other.handshakes);
         *local_responses = other.local_responses;
         *excluded_responses = other.excluded_responses;
         *cache = other.cache;
         failures.0 = other.failures.0;
+        *limited = other.limited;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the proxy tells the counters.
 
-use crate::{Agreed, Cause, HandshakeFault, Spans};
+use crate::{Agreed, Cause, HandshakeFault, Limited, Spans};
 
 /// Something the data plane did or saw. `service` and `server` are [ids](crate::id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +88,11 @@ pub enum Happening {
     Failed {
         service: u32,
         cause: Cause,
+    },
+    /// A request or a connection is refused, because it is beyond a limit of rates. It is noted beside the failure.
+    Limited {
+        service: u32,
+        limited: Limited,
     },
     /// Bytes from and to the client, as the network carries them (TLS included).
     ClientBytes {

@@ -13,6 +13,7 @@ mod handshakes;
 mod happening;
 mod histogram;
 pub mod id;
+mod limited;
 pub mod record;
 mod table;
 mod times;
@@ -22,4 +23,5 @@ pub use counters::{Counters, METHODS, QueueCounters, ServerCounters, ServiceCoun
 pub use handshakes::{AGREED_MAX, Agreed, HandshakeFault, Handshakes};
 pub use happening::Happening;
 pub use histogram::{Coarse, Histogram};
+pub use limited::Limited;
 pub use times::{Spans, Times};

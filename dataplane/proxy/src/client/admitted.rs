@@ -4,8 +4,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_rate::Place;
 use weir_rules::{Arriving, DecidedBy};
-use weir_snapshot::{Entry, Gate, VirtualService};
-use weir_telemetry::{Cause, record::Kind};
+use weir_snapshot::{Entry, Gate, Turned, VirtualService};
+use weir_telemetry::{Cause, Limited, record::Kind};
 
 use crate::{
     client::Client,
@@ -23,7 +23,7 @@ pub(crate) struct Admitted {
     pub rule: Option<DecidedBy>,
 }
 
-/// If a rule bars the connection, `records` knows the rule for the record of that.
+/// If a rule bars the connection, `records` knows the rule for the record of that. If a limit does, it knows which.
 #[cold]
 #[inline(never)]
 pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time, records: &mut Recorder) -> Result<Admitted, Error> {
@@ -33,7 +33,10 @@ pub(crate) fn pass(gate: &Gate, arriving: &Arriving, now: Time, records: &mut Re
             records.barred = rule;
             Err(Error::Barred(barred))
         }
-        Entry::TooOften(turned) => Err(Error::ConnectionLimited { reset: turned.reset }),
+        Entry::TooOften(Turned { reset, by_client }) => {
+            records.limited = Some(if by_client { Limited::ClientConnections } else { Limited::Connections });
+            Err(Error::ConnectionLimited { reset })
+        }
         Entry::Full => Err(Error::TooManyConnections),
     }
 }

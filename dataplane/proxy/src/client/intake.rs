@@ -5,10 +5,10 @@ use std::sync::Arc;
 use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rate::Beyond;
-use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
+use weir_rules::{Edits, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
 use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
-use weir_telemetry::Cause;
+use weir_telemetry::{Cause, Limited};
 use weir_tls::ClientCertificate;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
@@ -163,6 +163,7 @@ impl Received<'_> {
                 records.note_judged(client.noted, analytics, &judged, &self.head.fields);
             }
             if let Some(next) = self.ended(io, client, &judged, date) {
+                records.limited = judged.beyond.map(|exceeded| limited(exceeded.limit));
                 return next;
             }
             if let Err(fault) = token {
@@ -195,7 +196,10 @@ impl Received<'_> {
             match asked {
                 Ok(steered) => ruled.steer(steered),
                 Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
-                Err(Halt::Ended(ending, beyond)) => return self.end_scripted(io, client, (ending, beyond), date),
+                Err(Halt::Ended(ending, beyond)) => {
+                    records.limited = beyond.map(|_| Limited::ScriptRequests);
+                    return self.end_scripted(io, client, (ending, beyond), date);
+                }
             }
         }
         ruled.address = named;
@@ -376,7 +380,8 @@ impl Received<'_> {
     #[inline(never)]
     fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
         let (http, facts) = (self.service.http()?, &client.facts);
-        let (beyond, cause) = (judged.beyond, judged.beyond.map(|_| Cause::ClientRequestRate));
+        let beyond = judged.beyond.map(|exceeded| exceeded.beyond);
+        let cause = beyond.map(|_| Cause::ClientRequestRate);
         match &judged.verdict {
             Verdict::Pass => None,
             Verdict::Close { reset } => {
@@ -462,6 +467,21 @@ fn write_edited<S: HeadSink>(
     out: &mut S,
 ) {
     edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out));
+}
+
+/// Whose rate a limit of requests is.
+#[cold]
+fn limited(limit: &RequestLimit) -> Limited {
+    match limit {
+        RequestLimit { by_field: Some(_), .. } | RequestLimit { by_cookie: Some(_), .. } => Limited::FieldRequests,
+        RequestLimit { of_failures: true, by_client: true, by_path: true, .. } => Limited::ClientPathFailures,
+        RequestLimit { of_failures: true, by_path: true, .. } => Limited::PathFailures,
+        RequestLimit { of_failures: true, .. } => Limited::ClientFailures,
+        RequestLimit { by_client: true, by_path: true, .. } => Limited::ClientPathRequests,
+        RequestLimit { by_client: true, .. } => Limited::ClientRequests,
+        RequestLimit { by_path: true, .. } => Limited::PathRequests,
+        _ => Limited::Requests,
+    }
 }
 
 /// Whether the body is larger than the profile lets in, as far as the head says how long it is.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_telemetry::{HandshakeFault, Happening, record::Kind};
+use weir_telemetry::{HandshakeFault, record::Kind};
 
 use crate::{
     buf::Buf,
@@ -39,7 +39,7 @@ impl Proxy {
     fn turn_away<I: Io>(&mut self, io: &mut I, conn: Conn, ends: (TransportAddress, SocketAddr), error: Error) {
         let ((listener, peer), remedy) = (ends, remedy(error));
         if let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.clone()) {
-            self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
+            self.core.count_failure(service.id, remedy.cause);
             self.core.record_refusal(io, Kind::Connection, &service, (listener.address, peer), remedy.cause);
         }
         io.close(conn, remedy.close);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_snapshot::Pool;
 use weir_telemetry::{
-    Cause, Happening, Spans,
+    Cause, Spans,
     record::{Flags, Outcome},
 };
 
@@ -68,7 +68,7 @@ impl Proxy {
     #[cold]
     pub(crate) fn note_refusal<I: Io>(&mut self, io: &I, conn: Conn, cause: Cause) {
         let Some(client) = self.clients.peek(conn) else { return };
-        self.core.counters.note(Happening::Failed { service: client.service.id, cause });
+        self.core.count_failure(client.service.id, cause);
         self.note_unread(io, conn);
         self.note_cause(conn, cause);
     }

@@ -283,7 +283,7 @@ impl Proxy {
             let fault = fault(error);
             self.core.counters.note(Happening::HandshakeFailed { service, fault });
         }
-        self.core.counters.note(Happening::Failed { service, cause: remedy.cause });
+        self.core.count_failure(service, remedy.cause);
         if client.service.analytics.is_some() {
             match (remedy.page, client.noted.is_something() || client.is_tunnel()) {
                 (None, false) => self.record_failure(io, conn, remedy.cause),

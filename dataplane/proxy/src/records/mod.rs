@@ -20,7 +20,7 @@ use std::sync::Arc;
 use weir_rules::DecidedBy;
 use weir_snapshot::{Analytics, Snapshot, VirtualService};
 use weir_telemetry::{
-    Cause,
+    Cause, Limited,
     record::{Flags, Reasons, Slab, Waiting},
 };
 
@@ -51,6 +51,8 @@ pub(crate) struct Recorder {
     keeper: Keeper,
     /// The rule that has just barred a connection.
     pub barred: Option<DecidedBy>,
+    /// Whose rate the request or the connection exceeds that was just refused for it.
+    pub limited: Option<Limited>,
     /// `None`: it is handed over, and has not come back. Records gather in the current one, as long as that has room.
     spare: Option<Batch>,
     /// What waits of virtual services whose rows others have got since the last batch.

@@ -74,6 +74,7 @@ fn requests_beyond_the_limit_of_a_rule_are_refused_until_their_time_has_come() {
     assert!(status(&answer) == "429" && answer.contains("\r\nRetry-After: 5\r\n"), "{answer}");
     assert_eq!(stage.statuses(PEER, &get("a", "/free"), 3), "200 200 200", "the rule does not match");
     assert_eq!(stage.failures(Cause::ClientRequestRate), 1);
+    assert_eq!(stage.limited(), [("requests", 1)]);
     stage.tape.sleep(Duration::from_millis(4_999));
     assert_eq!(stage.statuses(PEER, &request, 1), "429");
     stage.tape.sleep(Duration::from_millis(1));
@@ -101,6 +102,7 @@ fn limit_that_only_reports_lets_requests_pass_and_marks_their_records() {
     let found: Vec<_> = records.iter().map(|record| (record.server_status(), record.reasons())).collect();
     assert_eq!(found, [(200, 0), (200, Reasons::RATE_LIMITED.bits())]);
     assert_eq!(stage.failures(Cause::ClientRequestRate), 0, "nothing has failed");
+    assert_eq!(stage.limited(), []);
 }
 
 #[test]
@@ -135,6 +137,41 @@ fn each_client_path_field_and_cookie_has_its_own_rate() {
     let mut stage = by(|limit| (limit.by_client, limit.by_path) = (true, true));
     assert_eq!(stage.statuses(PEER, &plain, 2), "200 429");
     assert_eq!(stage.statuses(PEER, &get("a", "/y"), 1) + &stage.statuses(OTHER_PEER, &plain, 1), "200200");
+}
+
+#[test]
+fn refusals_are_counted_by_whose_rate_it_is() {
+    let request = get("a", "/x").replace("\r\n\r\n", "\r\nX-Key: a\r\nCookie: k=a\r\n\r\n");
+    for (edit, by) in [
+        ((|_| {}) as fn(&mut RateLimit), "requests"),
+        (|limit| limit.by_client = true, "client_requests"),
+        (|limit| limit.by_path = true, "path_requests"),
+        (|limit| (limit.by_client, limit.by_path) = (true, true), "client_path_requests"),
+        (|limit| limit.by_field = "X-Key".into(), "field_requests"),
+        (|limit| limit.by_cookie = "k".into(), "field_requests"),
+    ] {
+        for ends in [refusal(), ending(true), ending(false)] {
+            let mut limit = RateLimit { name: "requests_rate_limit".into(), count: 1, ..two(ends) };
+            edit(&mut limit);
+            let mut stage = Stage::new(&limited(vec![limit]));
+            (0..3).for_each(|_| drop(stage.gets(PEER, &request)));
+            assert_eq!(stage.limited(), [(by, 2)]);
+        }
+    }
+    for (edit, by) in [
+        ((|limit| limit.by_client = true) as fn(&mut RateLimit), "client_failures"),
+        (|limit| limit.by_path = true, "path_failures"),
+        (|limit| (limit.by_client, limit.by_path) = (true, true), "client_path_failures"),
+    ] {
+        let mut limit = RateLimit { name: "failed".into(), count: 1, of_failures: true, ..two(refusal()) };
+        edit(&mut limit);
+        let mut plan = ruled(RateLimit { name: String::new(), count: 1, ..two(refusal()) });
+        plan.http_policy_sets[0].security_rules[0].action = Some(Action::Close(api::Close { reset: true }));
+        plan.virtual_services[0].request_limits = vec![limit];
+        let mut stage = Stage::new(&plan);
+        (0..2).for_each(|_| drop(stage.gets(PEER, &get("a", "/limited"))));
+        assert_eq!(stage.limited(), [(by, 1)]);
+    }
 }
 
 #[test]
@@ -322,6 +359,7 @@ fn connections_beyond_a_limit_end_as_its_action_says() {
             let closed: Vec<_> = clients.iter().map(|client| stage.closed(*client)).collect();
             assert_eq!(closed, [None, None, Some(how)]);
             assert_eq!(stage.failures(Cause::ClientConnectionRate), 1);
+            assert_eq!(stage.limited(), [("connections", 1)]);
             let service = stage.proxy.counters().service(0).expect("the service has counters");
             assert_eq!((service.connections, service.open_connections), (2, 2));
             let taken = stage.records();
@@ -347,6 +385,7 @@ fn each_client_may_connect_as_often() {
     assert!(!closed(&mut one, "192.0.2.1:1") && !closed(&mut other, "192.0.2.1:2"));
     assert!(closed(&mut one, "192.0.2.1:3") && closed(&mut other, "192.0.2.1:4"), "workers count together");
     assert!(!closed(&mut one, "192.0.2.2:1"));
+    assert_eq!((one.limited(), other.limited()), (vec![("client_connections", 1)], vec![("client_connections", 1)]));
 }
 
 #[test]

@@ -389,6 +389,7 @@ fn limit_of_the_profile_answers_as_the_profile_says() {
     let sent = ask(&mut stage, "a");
     assert!(status(&sent) == "429" && sent.contains("Retry-After: 60\r\n") && sent.ends_with("<b>no</b>"), "{sent}");
     assert_eq!(stage.failures(Cause::ClientRequestRate), 1);
+    assert_eq!(stage.limited(), [("script_requests", 1)]);
     let told = |stage: &mut Stage, key| stage.explain(&question(&keyed(key))).local;
     let local = told(&mut stage, "a").expect("the engine answers");
     assert_eq!((local.status, local.cause), (Some(429), "client_request_rate"));

@@ -392,6 +392,12 @@ impl Stage {
         service.failures().find(|(other, _)| *other == cause).map_or(0, |(_, total)| total)
     }
 
+    /// Whose rates those exceed that were refused for it, and how many.
+    pub fn limited(&self) -> Vec<(&'static str, u64)> {
+        let service = self.proxy.counters().service(0).expect("the service of the plan");
+        service.limited().map(|(by, total)| (by.name(), total)).collect()
+    }
+
     /// Dense ids of the servers that are suspect.
     pub fn suspects(&self) -> Vec<u32> {
         self.proxy.servers_suspect(self.tape.now).collect()

@@ -5537,8 +5537,9 @@ type VirtualServiceCounters struct {
 	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
 	// Of responses_total, those with a status of not_errors of Analytics, or that answer a failure with a cause of
 	// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
-	ExcludedResponsesTotal []uint64       `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
-	Cache                  *CacheCounters `protobuf:"bytes,920,opt,name=cache,proto3" json:"cache,omitempty"` // absent: no request has asked the cache
+	ExcludedResponsesTotal []uint64        `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
+	Cache                  *CacheCounters  `protobuf:"bytes,920,opt,name=cache,proto3" json:"cache,omitempty"`      // absent: no request has asked the cache
+	Limited                []*ErrorCounter `protobuf:"bytes,1010,rep,name=limited,proto3" json:"limited,omitempty"` // of errors, those beyond limits of rates, by whose rate it is: "client_requests"
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -5786,6 +5787,13 @@ func (x *VirtualServiceCounters) GetExcludedResponsesTotal() []uint64 {
 func (x *VirtualServiceCounters) GetCache() *CacheCounters {
 	if x != nil {
 		return x.Cache
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetLimited() []*ErrorCounter {
+	if x != nil {
+		return x.Limited
 	}
 	return nil
 }
@@ -6886,7 +6894,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05pools\x18\xa8\x05 \x03(\v2\x1f.weir.dataplane.v1.PoolCountersR\x05pools\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
 	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\x12\x19\n" +
-	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\x98\f\n" +
+	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xd4\f\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -6920,7 +6928,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x18requests_by_method_total\x18\xdf\x02 \x03(\x04R\x15requestsByMethodTotal\x12C\n" +
 	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\x129\n" +
 	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\x127\n" +
-	"\x05cache\x18\x98\a \x01(\v2 .weir.dataplane.v1.CacheCountersR\x05cache\"\x9c\x01\n" +
+	"\x05cache\x18\x98\a \x01(\v2 .weir.dataplane.v1.CacheCountersR\x05cache\x12:\n" +
+	"\alimited\x18\xf2\a \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\alimited\"\x9c\x01\n" +
 	"\vTlsCounters\x12-\n" +
 	"\x04rows\x18\x01 \x03(\v2\x19.weir.dataplane.v1.TlsRowR\x04rows\x12!\n" +
 	"\fothers_total\x18\x02 \x01(\x04R\vothersTotal\x12;\n" +
@@ -7277,20 +7286,21 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	66,  // 110: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
 	63,  // 111: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
 	101, // 112: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 113: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	67,  // 114: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	66,  // 115: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	66,  // 116: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	66,  // 117: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	66,  // 118: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	66,  // 119: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	66,  // 120: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	66,  // 121: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	67,  // 113: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	64,  // 114: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	67,  // 115: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	66,  // 116: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	66,  // 117: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	66,  // 118: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	66,  // 119: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	66,  // 120: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	66,  // 121: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	66,  // 122: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
