@@ -233,8 +233,8 @@ func (f *fabric) kernelOf(node string) nodeKernel {
 // The states of connections in /proc/net/tcp.
 const begunHere, begunByPeer = "02", "03"
 
-// handshakes tells of each one that is under way in IPv4, by its two addresses, in how long the last packet from here is
-// repeated (proc(5)).
+// handshakes tells of each one that is under way in IPv4, by its two addresses, in how long the last packet from here
+// is repeated (proc(5)).
 func (k nodeKernel) handshakes(state string) map[string]time.Duration {
 	k.Helper()
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", k.process))
