@@ -1524,7 +1524,7 @@ pub enum ScriptEvent {
     HttpResp = 2,
     /// before the client gets a page of the engine
     HttpRespFailed = 3,
-    /// no server takes the request; before the fail action of its pool
+    /// No server takes the request, of its pool, of the others of the group and of the backup pool. Before any other fail action.
     HttpLbFailed = 4,
 }
 impl ScriptEvent {

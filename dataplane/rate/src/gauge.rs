@@ -1,11 +1,11 @@
-//! How many of something there are at once, over all workers.
+//! How many of something there are at once, over all workers. A copy counts with the others.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Gauge(Arc<AtomicU64>);
 
 /// One of those that are counted, until it is dropped.
@@ -17,6 +17,11 @@ impl Gauge {
     pub fn enter(&self, most: u64) -> Option<Place> {
         let update = self.0.fetch_update(Relaxed, Relaxed, |count| (count < most).then_some(count + 1));
         update.is_ok().then(|| Place(self.0.clone()))
+    }
+
+    /// Whether one more would be counted.
+    pub fn has_room(&self, most: u64) -> bool {
+        self.0.load(Relaxed) < most
     }
 
     pub fn is_empty(&self) -> bool {

@@ -16,9 +16,9 @@ use std::{
 use zerocopy::FromZeros;
 
 use crate::{
-    Beyond,
+    Beyond, Gauge, Place,
     rate::{Rate, ticks},
-    table::Table,
+    table::{PARTS, Table},
 };
 
 const WAYS: usize = 4;
@@ -27,6 +27,8 @@ const SET_BITS: u32 = 10;
 const FIRST_BIT: u32 = 30;
 /// Limits of an engine that may have hot keys at once, at 256 KiB each: one for each bit of a mask.
 const LIMITS_MAX: usize = u64::BITS as usize;
+/// The same, of one virtual service.
+const LIMITS_OF_SERVICE_MAX: u64 = LIMITS_MAX as u64 / PARTS;
 /// The place of a limit without hot keys.
 const NOWHERE: usize = usize::MAX;
 const NOBODY: u64 = 0;
@@ -68,6 +70,10 @@ pub(crate) struct Hot {
     rate: Rate,
     engines: AtomicU32,
     places: Arc<Places>,
+    /// How many limits of its virtual service have a place.
+    part: Gauge,
+    /// That of this one: while it has a place.
+    own: Mutex<Option<Place>>,
     /// Where its keys are, or [`NOWHERE`]: while it has any.
     place: AtomicUsize,
     /// How many there are.
@@ -117,11 +123,14 @@ const TOLD: u32 = 1;
 const FALLEN_BACK: u32 = 2;
 
 impl Hot {
-    pub fn new(rate: Rate, places: Arc<Places>) -> Self {
+    /// `part`: of the virtual service.
+    pub fn new(rate: Rate, places: Arc<Places>, part: Gauge) -> Self {
         Self {
             rate,
             engines: AtomicU32::new(1),
             places,
+            part,
+            own: Mutex::new(None),
             place: AtomicUsize::new(NOWHERE),
             keys: AtomicUsize::new(0),
             turn: AtomicUsize::new(0),
@@ -165,7 +174,7 @@ impl Hot {
     fn has_room(&self, tag: u64) -> bool {
         match self.set(tag) {
             Some(set) => set.find(tag).or_else(|| set.find(NOBODY)).is_some(),
-            None => self.places.has_room(),
+            None => self.places.has_room() && self.part.has_room(LIMITS_OF_SERVICE_MAX),
         }
     }
 
@@ -180,7 +189,9 @@ impl Hot {
         }
         let is_first = self.place.load(Relaxed) == NOWHERE;
         if is_first {
+            let own = self.part.enter(LIMITS_OF_SERVICE_MAX)?;
             self.place.store(self.places.take()?, Release);
+            self.keep_place(Some(own));
         }
         let entry = self.set(tag)?.find(NOBODY)?;
         entry.arrival.store(arrival, Relaxed);
@@ -201,7 +212,12 @@ impl Hot {
         if self.keys.fetch_sub(1, Relaxed) == 1 {
             self.turn.store(0, Relaxed);
             self.places.give_back(self.place.swap(NOWHERE, Relaxed));
+            self.keep_place(None);
         }
+    }
+
+    fn keep_place(&self, place: Option<Place>) {
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
 
     fn alone(&self) -> MutexGuard<'_, ()> {

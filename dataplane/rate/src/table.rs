@@ -49,6 +49,14 @@ const SHAPES: [Shape; 3] = [
 #[derive(Default, Debug)]
 pub struct Room([Gauge; SHAPES.len()]);
 
+/// The same, of the tables of one virtual service: it may have an eighth of the levels of the engine. So nobody whose limits
+/// count many keys, such as texts that scripts invent, keeps the tables of others small.
+#[derive(Default, Debug)]
+pub struct Part([Gauge; SHAPES.len()]);
+
+/// As many virtual services can have all that one may have.
+pub(crate) const PARTS: u64 = 8;
+
 #[derive(FromZeros, Debug)]
 #[repr(C)]
 struct Cell {
@@ -64,7 +72,8 @@ struct Set([Cell; WAYS]);
 #[derive(Debug)]
 struct Level {
     sets: Box<[Set]>,
-    _place: Place,
+    /// In the part of the virtual service, and in the room of the engine.
+    _places: [Place; 2],
 }
 
 #[derive(Debug)]
@@ -72,13 +81,14 @@ pub struct Table {
     /// Filled from the first to the last.
     levels: [OnceLock<Level>; SHAPES.len()],
     room: Arc<Room>,
+    part: Arc<Part>,
     /// Held while a new key gets a cell: two workers that bring one key at once would give it two. By the last bits of hashes.
     bringing: [Mutex<()>; BRINGERS],
 }
 
 impl Table {
-    pub fn within(room: Arc<Room>) -> Self {
-        Self { levels: Default::default(), room, bringing: [const { Mutex::new(()) }; BRINGERS] }
+    pub fn within(room: Arc<Room>, part: Arc<Part>) -> Self {
+        Self { levels: Default::default(), room, part, bringing: [const { Mutex::new(()) }; BRINGERS] }
     }
 
     /// An event of a key comes. The rate is that of the limit, or an equal part of it.
@@ -176,11 +186,13 @@ impl Table {
     /// Adds a level. False: the table has all, or there is no room.
     fn grow(&self) -> bool {
         let Some(at) = self.levels.iter().position(|level| level.get().is_none()) else { return false };
-        let Some(place) = self.room.0[at].enter(SHAPES[at].tables) else { return false };
+        let (room, part) = (&self.room.0[at], &self.part.0[at]);
+        let Some(own) = part.enter(SHAPES[at].tables / PARTS) else { return false };
+        let Some(place) = room.enter(SHAPES[at].tables) else { return false };
         // The system gives zeroed pages when they are first touched.
         self.levels[at].get_or_init(|| {
             let sets = <[Set]>::new_box_zeroed_with_elems(1 << SHAPES[at].bits).unwrap_or_default();
-            Level { sets, _place: place }
+            Level { sets, _places: [own, place] }
         });
         true
     }
@@ -252,7 +264,7 @@ mod tests {
         for (gauge, shape) in room.0.iter().zip(SHAPES).skip(levels) {
             (0..shape.tables).for_each(|_| std::mem::forget(gauge.enter(shape.tables)));
         }
-        Table::within(Arc::new(room))
+        Table::within(Arc::new(room), Arc::default())
     }
 
     /// Keys whose set in each of the first levels is that of the key 0.
@@ -346,7 +358,7 @@ mod tests {
     fn table_gives_its_room_back() {
         let room = Arc::new(Room::default());
         let fill = || {
-            let table = Table::within(room.clone());
+            let table = Table::within(room.clone(), Arc::default());
             neighbors(1).take(5).for_each(|key| assert!(table.take(key.hash(), &Rate::new(1, 60, 0), S).is_ok()));
             table
         };
@@ -354,6 +366,22 @@ mod tests {
         assert!(tables[..1_024].iter().all(|table| levels(table) == 2) && levels(&tables[1_024]) == 1);
         drop(tables);
         assert_eq!(levels(&fill()), 2);
+    }
+
+    #[test]
+    fn tables_of_one_service_leave_levels_to_others() {
+        let (room, part) = (Arc::new(Room::default()), Arc::new(Part::default()));
+        let fill = |part: &Arc<Part>| {
+            let table = Table::within(room.clone(), part.clone());
+            neighbors(1).take(5).for_each(|key| assert!(table.take(key.hash(), &Rate::new(1, 60, 0), S).is_ok()));
+            table
+        };
+        let tables: Vec<_> = (0..200).map(|_| fill(&part)).collect();
+        assert_eq!(tables.iter().filter(|table| levels(table) == 2).count(), 1024 / 8);
+        let other = Arc::default();
+        assert_eq!(levels(&fill(&other)), 2, "another virtual service has its own part");
+        drop(tables);
+        assert_eq!(levels(&fill(&part)), 2, "what has gone leaves its part");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     hot::{self, Hot, Places},
     moment::Mode,
     rate::{Rate, Taken},
-    table::{Room, Table},
+    table::{Part, Room, Table},
     throughput::Bucket,
 };
 
@@ -101,6 +101,10 @@ struct Shared {
 #[derive(Default, Debug)]
 struct Service {
     open: Gauge,
+    /// What its limits have of the tables of the engine.
+    part: Arc<Part>,
+    /// How many of its limits have hot keys.
+    hot: Gauge,
     counts: Mutex<HashMap<u64, Weak<Count>>>,
 }
 
@@ -239,7 +243,7 @@ impl Tallies {
         let mut known = lock(&service.counts);
         let mut spread = None;
         let counted = |limit: Limit| {
-            let count = self.count(&mut known, uuid, limit);
+            let count = self.count(&mut known, (uuid, &service), limit);
             let is_spread = seed != 0 && engines > 1 && limit.rate.has_parts(engines);
             // Keys that are hot end if the engine is alone now.
             count.hot.of_engines(if is_spread { engines } else { 1 });
@@ -264,7 +268,7 @@ impl Tallies {
         let mut known = lock(&self.buckets);
         let bucket = known.get(service).and_then(Weak::upgrade);
         bucket.or_else(|| {
-            known.retain(|_, bucket| bucket.strong_count() > 0);
+            forget_gone(&mut known);
             let bucket = Arc::new(Bucket::new(mbps));
             known.insert(service.to_owned(), Arc::downgrade(&bucket));
             Some(bucket)
@@ -299,26 +303,39 @@ impl Tallies {
         if let Some(service) = known.get(uuid).and_then(Weak::upgrade) {
             return service;
         }
-        known.retain(|_, service| service.strong_count() > 0);
+        forget_gone(&mut known);
         let service = Arc::default();
         known.insert(uuid.to_owned(), Arc::downgrade(&service));
         service
     }
 
-    fn count(&self, known: &mut HashMap<u64, Weak<Count>>, service: &str, limit: Limit) -> Arc<Count> {
+    fn count(
+        &self,
+        known: &mut HashMap<u64, Weak<Count>>,
+        (uuid, service): (&str, &Service),
+        limit: Limit,
+    ) -> Arc<Count> {
         if let Some(count) = known.get(&limit.id).and_then(Weak::upgrade) {
             return count;
         }
         let count = Count {
             limit: limit.id,
-            service: service.into(),
+            service: uuid.into(),
             any: AtomicU64::default(),
-            of_keys: Table::within(self.room.clone()),
-            hot: Hot::new(limit.rate, self.places.clone()),
+            of_keys: Table::within(self.room.clone(), service.part.clone()),
+            hot: Hot::new(limit.rate, self.places.clone(), service.hot.clone()),
         };
         let count = Arc::new(count);
         known.insert(limit.id, Arc::downgrade(&count));
         count
+    }
+}
+
+/// Makes room for one more. Not each time: many come at once, and each would walk over all of them.
+fn forget_gone<T>(known: &mut HashMap<String, Weak<T>>) {
+    if known.len() == known.capacity() {
+        known.retain(|_, one| one.strong_count() > 0);
+        known.reserve(known.len() + 1);
     }
 }
 
@@ -384,7 +401,8 @@ mod tests {
         assert!(passes(&one) && !passes(&other) && passes(&tallies.of("b", 1, [limit])));
         drop((one, other));
         assert!(passes(&tallies.of("a", 1, [limit])));
-        assert_eq!(tallies.known.lock().expect("sound").len(), 1);
+        (0..99).for_each(|at| drop(tallies.of(&at.to_string(), 1, [limit])));
+        assert!(tallies.known.lock().expect("sound").len() < 9, "what has gone is forgotten");
     }
 
     #[test]
@@ -398,8 +416,26 @@ mod tests {
         let bytes = ration.ask(5);
         assert!(Arc::ptr_eq(&one, &bucket("a", 1_000).expect("a limit")));
         assert_eq!(Ration::of(one).ask(5), bytes, "it has the limit that it had");
-        drop(bucket("c", 1));
-        assert_eq!(tallies.buckets.lock().expect("sound").len(), 2, "what has gone is forgotten");
+        (0..99).for_each(|at| drop(tallies.bucket(&at.to_string(), 1)));
+        assert!(tallies.buckets.lock().expect("sound").len() < 9, "what has gone is forgotten");
+    }
+
+    #[test]
+    fn limits_of_one_service_leave_places_of_hot_keys_to_others() {
+        let tallies = Tallies::new(1);
+        let limits: Vec<Limit> = (0..64).map(|at| Limit::new("set", &at.to_string(), 100, 1, 0)).collect();
+        let of = |service| tallies.of(service, Engines { count: 2, seed: 7 }, limits.iter().copied());
+        let hot = |tally: &Tally| {
+            for limit in &limits {
+                let key = tally.key(limit).text(b"a");
+                (0..99).for_each(|_| _ = tally.admit(limit, &key, Moment::counting(MINUTE)));
+            }
+            tally.counts.values().filter(|counted| counted.count.hot.len() > 0).count()
+        };
+        let tally = of("a");
+        assert_eq!((hot(&tally), hot(&of("b"))), (8, 8));
+        drop(tally);
+        assert_eq!(hot(&of("a")), 8, "what has gone leaves its part");
     }
 
     #[test]

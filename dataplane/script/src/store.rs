@@ -15,6 +15,8 @@ use foldhash::{HashMap, quality::RandomState};
 const SHARDS: usize = 64;
 /// 65,536 in all.
 const SHARD_ENTRIES_MAX: usize = 1024;
+/// How many values a full shard forgets at once: looking for them takes a walk over all.
+const SHARD_ENTRIES_EVICTED: usize = 64;
 /// A map with room for so many does not shrink.
 const SMALL_SHARD: usize = 28;
 /// Of the names of table and key, and of the value, together.
@@ -95,7 +97,12 @@ impl Stores {
         if let Some(store) = known.get(service).and_then(Weak::upgrade) {
             return store;
         }
-        known.retain(|_, store| store.strong_count() > 0);
+        // Not each time: a Plan has many, and each would walk over all of them.
+        if known.len() == known.capacity() {
+            known.retain(|_, store| store.strong_count() > 0);
+            let more = known.len() + 1;
+            known.reserve(more);
+        }
         let store = Arc::new(Store::within(self.0.clone()));
         known.insert(service.to_owned(), Arc::downgrade(&store));
         store
@@ -233,21 +240,35 @@ impl Shard {
         self.entries.get_mut(&key.0).filter(|entry| entry.ends_ns > now_ns)
     }
 
-    /// Returns how many bytes that frees.
-    fn remove(&mut self, key: &[u8], held: &Held) -> usize {
-        let Some(entry) = self.entries.remove(key) else { return 0 };
+    fn remove(&mut self, key: &[u8], held: &Held) {
+        let Some(entry) = self.entries.remove(key) else { return };
         let bytes = bytes_of(key, &entry.value);
         self.bytes -= bytes;
         held.take_off(bytes);
         self.shrink();
-        bytes
     }
 
     fn forget_ended(&mut self, now_ns: u64, held: &Held) {
+        self.retain(held, |ends_ns| ends_ns > now_ns);
+    }
+
+    /// Of a full shard: those that end first.
+    fn forget_first(&mut self, held: &Held) {
+        let mut ends: Vec<u64> = self.entries.values().map(|entry| entry.ends_ns).collect();
+        let (before, &mut last, _) = ends.select_nth_unstable(SHARD_ENTRIES_EVICTED - 1);
+        let mut left_of_last = SHARD_ENTRIES_EVICTED - before.iter().filter(|ends_ns| **ends_ns < last).count();
+        self.retain(held, |ends_ns| {
+            let is_last = ends_ns == last && left_of_last > 0;
+            left_of_last -= usize::from(is_last);
+            ends_ns >= last && !is_last
+        });
+    }
+
+    fn retain(&mut self, held: &Held, mut keeps: impl FnMut(u64) -> bool) {
         let before = self.bytes;
         let bytes = &mut self.bytes;
         self.entries.retain(|key, entry| {
-            let stays = entry.ends_ns > now_ns;
+            let stays = keeps(entry.ends_ns);
             if !stays {
                 *bytes -= bytes_of(key, &entry.value);
             }
@@ -265,21 +286,24 @@ impl Shard {
         }
     }
 
-    /// For one more entry with so many bytes. Forgets what has ended; then, if that helps, what ends first: as many bytes as
-    /// the new entry has, so that a full engine does not get fuller.
+    /// For one more entry with so many bytes. Forgets what has ended; then, if that helps, what ends first: of a full shard a
+    /// sixteenth; else as many bytes as the new entry has, so that a full engine does not get fuller.
     #[cold]
     fn make_room(&mut self, bytes: usize, now_ns: u64, held: &Held) -> bool {
         self.forget_ended(now_ns, held);
         if !held.takes(bytes) && self.bytes < bytes {
             return false;
         }
-        let mut freed = 0;
-        while self.entries.len() >= SHARD_ENTRIES_MAX || (freed < bytes && !held.takes(bytes)) {
+        let before = self.bytes;
+        if self.entries.len() >= SHARD_ENTRIES_MAX {
+            self.forget_first(held);
+        }
+        while before - self.bytes < bytes && !held.takes(bytes) {
             let Some((first, _)) = self.entries.iter().min_by_key(|(_, entry)| entry.ends_ns) else { break };
             let first = first.clone();
-            freed += self.remove(&first, held);
+            self.remove(&first, held);
         }
-        freed >= bytes || held.takes(bytes)
+        before - self.bytes >= bytes || held.takes(bytes)
     }
 }
 
@@ -366,11 +390,22 @@ mod tests {
         for number in 0..2 * most {
             assert!(store.insert(&key(&number.to_string()), b"v", 100 + number, S));
         }
-        let all: usize = store.shards.iter().map(|shard| lock(shard).entries.len()).sum();
-        assert_eq!(all, most as usize);
+        let all = keys(&store);
+        let least = most as usize - SHARDS * SHARD_ENTRIES_EVICTED;
+        assert!((least..=most as usize).contains(&all), "{all}");
         let lost = (0..2 * most).filter(|number| value(&store, &number.to_string(), S).is_none());
         let late = lost.filter(|number| *number > most + most / 4).count();
         assert_eq!(late, 0, "later ones stay");
+    }
+
+    #[test]
+    fn full_store_forgets_some_of_those_that_end_together() {
+        let store = Store::default();
+        let all: Vec<Key> = neighbors(&store).take(SHARD_ENTRIES_MAX + 1).collect();
+        all.iter().for_each(|key| assert!(store.insert(key, b"v", 10, S)));
+        assert_eq!(keys(&store), SHARD_ENTRIES_MAX - SHARD_ENTRIES_EVICTED + 1);
+        let bytes: usize = store.shards.iter().map(|shard| lock(shard).bytes).sum();
+        assert_eq!(bytes, store.held.bytes.load(Relaxed));
     }
 
     #[test]

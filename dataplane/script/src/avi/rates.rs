@@ -32,10 +32,10 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         })?;
         let count = count.filter(|count| !count.is_nil()).map_or(Some(1.0), |count| read_number(&count));
         match count {
-            Some(count) if (1.0..=f64::from(COUNT_MAX)).contains(&count) => {
+            Some(count) if (0.0..=f64::from(COUNT_MAX)).contains(&count) => {
                 Ok(beyond(now, limit, &key, count as u32)?.is_some())
             }
-            _ => Err(Error::runtime(format!("counts a number from 1 to {COUNT_MAX} at once"))),
+            _ => Err(Error::runtime(format!("counts a number from 0 to {COUNT_MAX} at once"))),
         }
     })?;
     named.table.set_readonly(true);
@@ -91,13 +91,14 @@ fn answer(LocalResponse { status, content_type, content }: &LocalResponse) -> En
     Ending::Respond { status: *status, fields, content: content.clone() }
 }
 
-/// Counts so many events of a text. `Some`: not all of them, because the others are beyond the limit.
+/// Counts so many events of a text. `Some`: not all of them, because the others are beyond the limit. None counts nothing, and
+/// asks for one.
 fn beyond(now: &Now, limit: &Limit, text: &LuaString, count: u32) -> Result<Option<Beyond>> {
     let Some(tally) = now.served.as_ref().and_then(|served| served.tally.as_ref()) else { return Ok(None) };
     let key = tally.key(limit).text(&checked(text)?.as_bytes());
-    let at = match now.seen.is_asked_only {
+    let at = match now.seen.is_asked_only || count == 0 {
         true => Moment::looking(now.seen.now_ns),
         false => Moment::counting(now.seen.now_ns),
     };
-    Ok(tally.admit_many(limit, &key, count, at).err())
+    Ok(tally.admit_many(limit, &key, count.max(1), at).err())
 }

@@ -30,7 +30,8 @@ const (
 	ScriptEvent_SCRIPT_EVENT_HTTP_REQ         ScriptEvent = 1 // behind the request rules, before a server is chosen
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP        ScriptEvent = 2 // before the response rules
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED ScriptEvent = 3 // before the client gets a page of the engine
-	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED   ScriptEvent = 4 // no server takes the request; before the fail action of its pool
+	// No server takes the request, of its pool, of the others of the group and of the backup pool. Before any other fail action.
+	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED ScriptEvent = 4
 )
 
 // Enum value maps for ScriptEvent.
