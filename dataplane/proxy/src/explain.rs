@@ -298,7 +298,8 @@ fn tell_request(
                 token.is_ok()
             };
             let asked = Asked { head, version, from };
-            let mut judged = policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits);
+            let mut judged = Judged::default();
+            policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits, &mut judged);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rules.names().next_back().map(str::to_owned);
             told.request_rule = judged.request_rules.names().next().map(str::to_owned);

@@ -1,6 +1,9 @@
 //! A request as rules see it: the head as the client sent it, and what its connection says.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, SocketAddr},
+};
 
 use weir_wire::{
     head::{RequestHead, percent_decode, without_port},
@@ -48,23 +51,20 @@ pub struct Asked<'r> {
 }
 
 impl<'r> Asked<'r> {
-    /// Without the query, and never empty.
-    pub(crate) fn path(&self) -> &'r [u8] {
-        match self.head.path_and_query().0 {
-            [] => b"/",
-            path => path,
-        }
-    }
-
-    /// `None`: the target has no `?`.
-    pub(crate) fn query(&self) -> Option<&'r [u8]> {
+    /// The path without the query, which is never empty, and the query. `None`: the target has no `?`.
+    pub(crate) fn path_and_query(&self) -> (&'r [u8], Option<&'r [u8]>) {
         let (path, query) = self.head.path_and_query();
-        (path.len() < self.head.path.len()).then_some(query)
+        let query = (path.len() < self.head.path.len()).then_some(query);
+        (if path.is_empty() { b"/" } else { path }, query)
     }
 
-    /// The host without its port.
-    pub(crate) fn host(&self) -> Option<&'r [u8]> {
-        self.head.host.map(host_name)
+    /// The host without its port, or the address that the request came to if it names none.
+    pub(crate) fn host(&self) -> Cow<'r, [u8]> {
+        match (self.head.host.map(host_name), self.from.listener.ip().to_canonical()) {
+            (Some(host @ [_, ..]), _) => Cow::Borrowed(host),
+            (_, IpAddr::V4(address)) => Cow::Owned(address.to_string().into_bytes()),
+            (_, IpAddr::V6(address)) => Cow::Owned(format!("[{address}]").into_bytes()),
+        }
     }
 }
 
@@ -141,6 +141,8 @@ impl Forms {
 #[derive(Clone, Copy)]
 pub(crate) struct View<'v> {
     pub asked: &'v Asked<'v>,
+    /// As they were sent.
+    pub sent: (&'v [u8], Option<&'v [u8]>),
     forms: &'v [Forms; 2],
     host_small: &'v [u8],
 }
@@ -149,24 +151,25 @@ impl Scratch {
     /// Prepares the forms. The candidates of rules come beside them, because they are filled while a view is used.
     pub(crate) fn view<'v>(&'v mut self, asked: &'v Asked<'v>, needs: &Needs) -> (View<'v>, &'v mut Vec<u32>) {
         let Self { forms, host_small, found } = self;
-        forms[0].fill(asked.path(), needs.path);
-        forms[1].fill(asked.query().unwrap_or_default(), needs.query);
+        let sent @ (path, query) = asked.path_and_query();
+        forms[0].fill(path, needs.path);
+        forms[1].fill(query.unwrap_or_default(), needs.query);
         if needs.host_small {
             copy_small(asked.head.host.unwrap_or_default(), host_small);
         }
-        (View { asked, forms, host_small }, found)
+        (View { asked, sent, forms, host_small }, found)
     }
 }
 
 impl<'v> View<'v> {
     #[inline]
     pub fn path(&self, decoded: bool, small: bool) -> &'v [u8] {
-        form(self.asked.path(), &self.forms[0], decoded, small)
+        form(self.sent.0, &self.forms[0], decoded, small)
     }
 
     #[inline]
     pub fn query(&self, decoded: bool, small: bool) -> Option<&'v [u8]> {
-        Some(form(self.asked.query()?, &self.forms[1], decoded, small))
+        Some(form(self.sent.1?, &self.forms[1], decoded, small))
     }
 
     /// The host with its port.

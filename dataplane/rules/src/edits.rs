@@ -204,7 +204,7 @@ impl<'p> Edits<'p> {
         out: &mut S,
         write: impl FnOnce(&mut Edited<'_, '_, S>),
     ) {
-        write(&mut Edited { edits: self, side: Side::Request, out });
+        write(&mut Edited { edits: self, side: Side::Request, takes_away: self.takes_away(), out });
         if let Some(host) = &self.host {
             out.field(b"Host", [host.as_slice()]);
         }
@@ -216,7 +216,7 @@ impl<'p> Edits<'p> {
 
     /// Writes a response for a client, in the same way.
     pub fn write_response<S: HeadSink>(&self, out: &mut S, write: impl FnOnce(&mut Edited<'_, '_, S>)) {
-        write(&mut Edited { edits: self, side: Side::Response, out });
+        write(&mut Edited { edits: self, side: Side::Response, takes_away: self.takes_away(), out });
         if let Some(location) = &self.location {
             out.field(b"Location", [location.as_slice()]);
         }
@@ -283,6 +283,8 @@ fn added<'c>(changes: &'c [Change<'_>], cookie: bool) -> Vec<(&'c [u8], &'c [u8]
 pub struct Edited<'e, 'p, S> {
     edits: &'e Edits<'p>,
     side: Side,
+    /// Whether something that was there may be gone.
+    takes_away: bool,
     out: &'e mut S,
 }
 
@@ -313,13 +315,13 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
     }
 
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, mut keep: impl FnMut(Field<'b>) -> bool) {
-        let Self { edits, side, .. } = *self;
-        let view = Edited { edits, side, out: &mut () };
+        let Self { edits, side, takes_away, .. } = *self;
+        let view = Edited { edits, side, takes_away, out: &mut () };
         self.out.kept_if(fields, |field| keep(field) && view.keeps(field));
     }
 
     fn kept(&mut self, fields: &Fields<'_>, dropped: NameSet) {
-        match self.edits.takes_away() {
+        match self.takes_away {
             true => self.kept_if(fields, |field| !dropped.has(field.name)),
             false => self.out.kept(fields, dropped),
         }
@@ -328,7 +330,7 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
     /// What the profile writes of what came is edited, too.
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
         let value = value.into_iter();
-        if !self.edits.takes_away() {
+        if !self.takes_away {
             return self.out.field(name, value);
         }
         let known = Name::of(name);

@@ -1,6 +1,6 @@
 //! What the policy sets of a virtual service decide about a request, and about its response.
 
-use std::{borrow::Cow, net::IpAddr, ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc};
 
 use weir_rate::{Beyond, Moment, Tally};
 use weir_wire::head::{Name, NameSet, ResponseHead};
@@ -12,7 +12,7 @@ use crate::{
     edits::{Edit, Edits},
     limit::{Counted, RequestLimit},
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
-    uri::Url,
+    uri::{Host, Url},
 };
 
 /// The policy sets of a virtual service, in the order in which their rules are tried, and the limits before them.
@@ -26,9 +26,10 @@ pub struct Policies {
 }
 
 /// What becomes of a request.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub enum Verdict<'p> {
     /// It goes on.
+    #[default]
     Pass,
     Close {
         reset: bool,
@@ -63,7 +64,8 @@ pub struct Exceeded<'p> {
     pub beyond: Beyond,
 }
 
-#[derive(Debug)]
+/// What the policies of a virtual service have decided about a request.
+#[derive(Default, Debug)]
 pub struct Judged<'p> {
     pub verdict: Verdict<'p>,
     pub edits: Edits<'p>,
@@ -110,40 +112,25 @@ impl Policies {
     }
 
     /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
-    /// to them. Without that it fails.
+    /// to them. Without that it fails. `judged`: the default; it is filled where it is, for it is too large to be moved.
     pub fn judge<'p>(
         &'p self,
         asked: &Asked<'_>,
         scratch: &mut Scratch,
         at: Moment,
         admits: &mut dyn FnMut() -> bool,
-    ) -> Judged<'p> {
+        judged: &mut Judged<'p>,
+    ) {
         let (view, found) = scratch.view(asked, &self.needs);
-        let mut judged = Judged {
-            verdict: Verdict::Pass,
-            edits: Edits::default(),
-            pool: None,
-            security_rules: Acted::default(),
-            request_rules: Acted::default(),
-            beyond: None,
-            limit: None,
-            reported: false,
-            log: false,
-            all_headers: false,
-            may_want_headers: false,
-            due: Vec::new(),
-            failing: Vec::new(),
-        };
         let mut is_admitted = true;
         let mut admits = || {
             is_admitted = admits();
             is_admitted
         };
-        self.try_all(&mut judged, (&view, found), at, &mut admits);
+        self.try_all(judged, (&view, found), at, &mut admits);
         if judged.is_failure() || !is_admitted {
             self.count_failed(&judged.failing, at);
         }
-        judged
     }
 
     /// A request fails that is counted then.
@@ -296,13 +283,10 @@ impl<'p> Judged<'p> {
             }
             Excess::Close { reset } => Verdict::Close { reset: *reset },
             Excess::Respond(response) => Verdict::Respond(response),
-            Excess::Redirect(redirect) => {
-                let host = host_of(view.asked);
-                match redirect.location(&url(view, &host, conditions)) {
-                    Some(location) => Verdict::Redirect { status: redirect.status, location },
-                    None => Verdict::Close { reset: false },
-                }
-            }
+            Excess::Redirect(redirect) => match redirect.location(&url(view, conditions)) {
+                Some(location) => Verdict::Redirect { status: redirect.status, location },
+                None => Verdict::Close { reset: false },
+            },
         };
         self.beyond = Some(Exceeded { limit: &rate.limit, beyond });
         ControlFlow::Break(())
@@ -310,8 +294,7 @@ impl<'p> Judged<'p> {
 
     fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
         let asked = view.asked;
-        let host = host_of(asked);
-        let url = url(view, &host, &rule.conditions);
+        let url = url(view, &rule.conditions);
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
         self.request_rules.add(&rule.name);
@@ -344,23 +327,14 @@ impl<'p> Judged<'p> {
 }
 
 /// The URL of a request that matches conditions.
-fn url<'u>(view: &'u View<'u>, host: &'u [u8], conditions: &'u [Condition]) -> Url<'u> {
-    let asked = view.asked;
-    Url { host, path: asked.path(), query: asked.query(), matched: Some((conditions, *view)) }
-}
-
-/// The host of a request, or the address that it came to if it names none.
-fn host_of<'r>(asked: &Asked<'r>) -> Cow<'r, [u8]> {
-    match (asked.host(), asked.from.listener.ip().to_canonical()) {
-        (Some(host @ [_, ..]), _) => Cow::Borrowed(host),
-        (_, IpAddr::V4(address)) => Cow::Owned(address.to_string().into_bytes()),
-        (_, IpAddr::V6(address)) => Cow::Owned(format!("[{address}]").into_bytes()),
-    }
+fn url<'u>(view: &'u View<'u>, conditions: &'u [Condition]) -> Url<'u> {
+    let (path, query) = view.sent;
+    Url { host: Host::Asked(view.asked), path, query, matched: Some((conditions, view)) }
 }
 
 fn to_https<'p>(asked: &Asked<'_>, port: u16) -> Verdict<'p> {
-    let host = host_of(asked);
-    let url = Url { host: &host, path: asked.path(), query: asked.query(), matched: None };
+    let (path, query) = asked.path_and_query();
+    let url = Url { host: Host::Asked(asked), path, query, matched: None };
     let redirect = crate::Redirect {
         status: 302,
         tls: true,
@@ -386,7 +360,7 @@ fn url_of(location: &[u8]) -> Option<Url<'_>> {
     let host = authority.iter().rposition(|&byte| byte == b'@').map_or(authority, |at| &authority[at + 1..]);
     let mark = rest.iter().position(|&byte| byte == b'?');
     let (path, query) = mark.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
-    Some(Url { host: host_name(host), path, query, matched: None })
+    Some(Url { host: Host::Named(host_name(host)), path, query, matched: None })
 }
 
 #[cfg(test)]
@@ -406,7 +380,7 @@ mod tests {
         ] {
             let url = url_of(location.as_bytes());
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let found = url.map(|url| (text(url.host), text(url.path), url.query.map(text)));
+            let found = url.map(|url| (text(&url.host.name()), text(url.path), url.query.map(text)));
             let wanted =
                 parts.map(|(h, p, q): (&str, &str, Option<&str>)| (h.to_owned(), p.to_owned(), q.map(str::to_owned)));
             assert_eq!(found, wanted, "{location}");

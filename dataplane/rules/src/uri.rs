@@ -1,12 +1,16 @@
 //! URLs made of parts of a request's.
 
-use std::ops::RangeInclusive;
+use std::{borrow::Cow, ops::RangeInclusive};
 
-use crate::{asked::View, condition::Condition};
+use crate::{
+    asked::{Asked, View},
+    condition::Condition,
+};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TokenKind {
-    Text(String),
+    /// As it stands in a URL.
+    Text(Box<[u8]>),
     /// Parts of the host, between its dots.
     Host,
     /// Parts of the path, between its slashes.
@@ -16,6 +20,15 @@ pub enum TokenKind {
     /// What groups of the rule's expression for the path have found; 0 is all of it.
     PathRegex,
     QueryRegex,
+}
+
+impl TokenKind {
+    /// A text of which the bytes that cannot stand in a URL are encoded.
+    pub fn text(text: &str) -> Self {
+        let mut encoded = Vec::with_capacity(text.len());
+        encode(text.as_bytes(), false, &mut encoded);
+        Self::Text(encoded.into())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,13 +70,28 @@ pub struct Rewrite {
 
 /// Where the parts come from.
 pub(crate) struct Url<'u> {
-    /// Without its port.
-    pub host: &'u [u8],
+    pub host: Host<'u>,
     /// Without the query.
     pub path: &'u [u8],
     pub query: Option<&'u [u8]>,
     /// What has matched, for what it has found.
-    pub matched: Option<(&'u [Condition], View<'u>)>,
+    pub matched: Option<(&'u [Condition], &'u View<'u>)>,
+}
+
+/// The host of a URL, without its port.
+pub(crate) enum Host<'u> {
+    Named(&'u [u8]),
+    /// That of a request. Few URLs are made of it.
+    Asked(&'u Asked<'u>),
+}
+
+impl<'u> Host<'u> {
+    pub fn name(&self) -> Cow<'u, [u8]> {
+        match self {
+            Host::Named(name) => Cow::Borrowed(name),
+            Host::Asked(asked) => asked.host(),
+        }
+    }
 }
 
 impl Redirect {
@@ -76,7 +104,7 @@ impl Redirect {
     pub fn location_from(&self, host: &[u8], target: &[u8]) -> Option<Vec<u8>> {
         let mark = target.iter().position(|&byte| byte == b'?');
         let (path, query) = mark.map_or((target, None), |at| (&target[..at], Some(&target[at + 1..])));
-        self.location(&Url { host, path, query, matched: None })
+        self.location(&Url { host: Host::Named(host), path, query, matched: None })
     }
 
     /// The absolute URL; `None`: the request lacks a part.
@@ -113,7 +141,8 @@ const USUALLY_ADDED: usize = 64;
 /// An address has no parts to take.
 fn host(tokens: &[Token], url: &Url<'_>) -> Option<Vec<u8>> {
     if tokens.is_empty() {
-        return (!url.host.is_empty()).then(|| url.host.to_vec());
+        let host = url.host.name().into_owned();
+        return (!host.is_empty()).then_some(host);
     }
     let mut made = Vec::new();
     append_tokens(tokens, b'.', url, &mut made)?;
@@ -161,15 +190,14 @@ fn append_token(token: &Token, between: u8, url: &Url<'_>, out: &mut Vec<u8>) ->
     let conditions = || url.matched.as_ref().map(|(conditions, view)| (conditions.iter(), view));
     match &token.kind {
         TokenKind::Text(text) => {
-            encode(text.as_bytes(), false, out);
+            out.extend_from_slice(text);
             Some(())
         }
-        TokenKind::Host if is_address(url.host) => None,
-        TokenKind::Host => append(url.host.split(|&byte| byte == b'.'), token, between, out),
-        TokenKind::Path => {
-            let path = url.path.strip_prefix(b"/").unwrap_or(url.path);
-            append(path.split(|&byte| byte == b'/'), token, between, out)
+        TokenKind::Host => {
+            let host = url.host.name();
+            if is_address(&host) { None } else { append_parts(&host, b'.', token, between, out) }
         }
+        TokenKind::Path => append_parts(url.path.strip_prefix(b"/").unwrap_or(url.path), b'/', token, between, out),
         TokenKind::GroupValue => {
             let (mut conditions, view) = conditions()?;
             let value = conditions.find_map(|condition| match condition {
@@ -209,6 +237,20 @@ fn append_found(found: &[&[u8]], decoded: bool, token: &Token, between: u8, out:
     Some(())
 }
 
+/// Appends those parts of a text that the token wants. `mark` stands between them in the text, `between` in `out`.
+fn append_parts(text: &[u8], mark: u8, token: &Token, between: u8, out: &mut Vec<u8>) -> Option<()> {
+    if *token.parts.end() != Token::TO_THE_END || mark != between {
+        return append(text.split(|&byte| byte == mark), token, between, out);
+    }
+    let mut rest = text;
+    for _ in 0..*token.parts.start() {
+        let at = rest.iter().position(|&byte| byte == mark)?;
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    Some(())
+}
+
 fn append<'p>(parts: impl Iterator<Item = &'p [u8]>, token: &Token, between: u8, out: &mut Vec<u8>) -> Option<()> {
     let (first, last) = (*token.parts.start(), *token.parts.end());
     let to_the_end = last == Token::TO_THE_END;
@@ -231,15 +273,26 @@ fn is_address(host: &[u8]) -> bool {
 
 /// Appends a text so that it can stand in a path or a query. `is_decoded`: a `%` stands for itself.
 fn encode(text: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
-    for &byte in text {
-        match byte {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => out.push(byte),
-            b'%' if !is_decoded => out.push(byte),
-            byte if b"-._~/!$&'()*+,;=:@".contains(&byte) => out.push(byte),
-            byte => out.extend(format!("%{byte:02X}").bytes()),
-        }
+    let stands = |byte: u8| STANDS[usize::from(byte)] || byte == b'%' && !is_decoded;
+    let mut written = 0;
+    for (at, byte) in text.iter().enumerate().filter(|(_, byte)| !stands(**byte)) {
+        out.extend_from_slice(&text[written..at]);
+        out.extend(format!("%{byte:02X}").bytes());
+        written = at + 1;
     }
+    out.extend_from_slice(&text[written..]);
 }
+
+/// The bytes that stand for themselves in a path and in a query, beside `%`.
+const STANDS: [bool; 256] = {
+    let mut stands = [false; 256];
+    let mut rest: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/!$&'()*+,;=:@";
+    while let [byte, others @ ..] = rest {
+        stands[*byte as usize] = true;
+        rest = others;
+    }
+    stands
+};
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +303,7 @@ mod tests {
     }
 
     fn text(text: &str) -> Token {
-        token(TokenKind::Text(text.into()), 0, 0)
+        token(TokenKind::text(text), 0, 0)
     }
 
     fn redirect(host: Vec<Token>, path: Vec<Token>, keep_query: bool, add_query: &str) -> Redirect {
@@ -258,7 +311,12 @@ mod tests {
     }
 
     fn location(redirect: &Redirect, host: &str, path: &str, query: Option<&str>) -> Option<String> {
-        let url = Url { host: host.as_bytes(), path: path.as_bytes(), query: query.map(str::as_bytes), matched: None };
+        let url = Url {
+            host: Host::Named(host.as_bytes()),
+            path: path.as_bytes(),
+            query: query.map(str::as_bytes),
+            matched: None,
+        };
         redirect.location(&url).map(|made| String::from_utf8(made).unwrap())
     }
 

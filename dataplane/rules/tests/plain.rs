@@ -6,9 +6,9 @@ use std::{net::IpAddr, sync::Arc};
 use proptest::{prelude::*, test_runner::TestRunner};
 use weir_rate::Moment;
 use weir_rules::{
-    AddressMatch, AddressRange, Addresses, Asked, Condition, Criterion, FieldMatch, HostRule, HttpVersion, NameMatch,
-    NumberMatch, Origin, Policies, PolicySet, RequestAction, Rule, Scratch, StringGroup, TextMatch, TextRule, Then,
-    TlsFacts, Verdict, VersionMatch,
+    AddressMatch, AddressRange, Addresses, Asked, Condition, Criterion, FieldMatch, HostRule, HttpVersion, Judged,
+    NameMatch, NumberMatch, Origin, Policies, PolicySet, RequestAction, Rule, Scratch, StringGroup, TextMatch,
+    TextRule, Then, TlsFacts, Verdict, VersionMatch,
 };
 use weir_wire::{
     head::{FieldTable, Limits, RequestHead},
@@ -281,7 +281,8 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
         for asked in &asked {
             let first = rules.iter().position(|conditions| conditions.iter().all(|said| said.holds(asked)));
             let chosen = with_head(asked, |head| {
-                let judged = policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut || true);
+                let mut judged = Judged::default();
+                policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut || true, &mut judged);
                 assert!(matches!(judged.verdict, Verdict::Pass));
                 judged.pool.map(|choice| choice.pool as usize)
             });

@@ -140,10 +140,10 @@ impl Received<'_> {
     ) -> Next {
         let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified, records } = shared;
         let service = self.service;
-        let (mut ruled, mut reported) = (Ruled::default(), false);
+        let mut reported = false;
         let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
         let address = named.unwrap_or(client.peer.ip());
-        if let Some(policies) = service.policies.as_deref() {
+        let mut ruled = if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
             let certificate = match identified {
                 None => None,
@@ -158,7 +158,9 @@ impl Received<'_> {
                 }
                 token.is_ok()
             };
-            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()), &mut admits);
+            let (asked, at) = ((self.head, conn.is_stream()), (scratch, io.now()));
+            let mut judged = Judged::default();
+            ruled::judge(policies, asked, shown, at, &mut admits, &mut judged);
             if let Some(analytics) = service.analytics.as_deref().filter(|_| judged.is_for_record()) {
                 records.note_judged(client.noted, analytics, &judged, &self.head.fields);
             }
@@ -170,8 +172,10 @@ impl Received<'_> {
                 return self.redirected(io, client, date).unwrap_or(Next::refused(Error::Token(fault), self.head));
             }
             reported = judged.reported;
-            ruled = Ruled::of(policies, judged, certificate);
-        }
+            Ruled::of(policies, judged, certificate)
+        } else {
+            Ruled::default()
+        };
         // No script sees what the profile answers, and no pool has a turn for it.
         if let Some(next) = self.answer_of_profile(io, client, date) {
             return next;

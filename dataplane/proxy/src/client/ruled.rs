@@ -54,19 +54,18 @@ impl Client {
 #[inline(never)]
 pub(super) fn judge<'s>(
     policies: &'s ServicePolicies,
-    head: &RequestHead<'_>,
-    is_stream: bool,
+    (head, is_stream): (&RequestHead<'_>, bool),
     (client, address, certificate): (&Client, IpAddr, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
     admits: &mut dyn FnMut() -> bool,
-) -> Judged<'s> {
+    judged: &mut Judged<'s>,
+) {
     let version = version(head, is_stream);
     let asked = Asked { head, version, from: client.origin(certificate, address) };
-    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits);
+    policies.rules.judge(&asked, scratch, Moment::counting(now.nanos), admits, judged);
     if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
         judged.edit(&identity.headers, &asked);
     }
-    judged
 }
 
 /// What a client speaks.

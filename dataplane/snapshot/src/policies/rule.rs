@@ -145,7 +145,7 @@ fn tokens(
     let mut tokens = Vec::new();
     for (number, token) in from.iter().enumerate() {
         let kind = match v1::UriTokenKind::try_from(token.kind) {
-            Ok(v1::UriTokenKind::Text) => TokenKind::Text(token.text.clone()),
+            Ok(v1::UriTokenKind::Text) => TokenKind::text(&token.text),
             Ok(v1::UriTokenKind::Host) => TokenKind::Host,
             Ok(v1::UriTokenKind::Path) => TokenKind::Path,
             Ok(v1::UriTokenKind::GroupValue) => TokenKind::GroupValue,
