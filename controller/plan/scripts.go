@@ -11,10 +11,13 @@ import (
 )
 
 var scriptEvents = map[string]dataplanev1.ScriptEvent{
-	kinds.ScriptRequest:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
-	kinds.ScriptResponse: dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP,
-	kinds.ScriptFailure:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED,
-	kinds.ScriptShortage: dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED,
+	kinds.ScriptRequest:      dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
+	kinds.ScriptRequestData:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA,
+	kinds.ScriptChoice:       dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE,
+	kinds.ScriptResponse:     dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP,
+	kinds.ScriptResponseData: dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP_DATA,
+	kinds.ScriptFailure:      dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED,
+	kinds.ScriptShortage:     dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED,
 }
 
 // addScripts adds the sets of scripts of a virtual service. It is not served without one of them: a script may keep

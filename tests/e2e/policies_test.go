@@ -17,7 +17,7 @@ func telling(t *testing.T, name string) string {
 		w.Header().Set("Server", "secret")
 		w.Header().Set("X-Internal", name)
 		fmt.Fprintf(w, "%s: %s%s", name, r.Host, r.RequestURI)
-		for _, field := range []string{"X-Debug", "X-Added", "X-Client", "Cookie"} {
+		for _, field := range []string{"X-Debug", "X-Added", "X-Client", "Cookie", "X-Pool"} {
 			if values := r.Header.Values(field); len(values) > 0 {
 				fmt.Fprintf(w, " %s=%s", field, strings.Join(values, ","))
 			}

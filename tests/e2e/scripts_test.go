@@ -114,3 +114,51 @@ func TestScriptsLimitAsTheirPageSays(t *testing.T) {
 		t.Errorf("another path: got %q", answer)
 	}
 }
+
+// The scripts for bodies and for the choice of a server in docs/datascript.md, as they stand there.
+func TestScriptsSeeBodiesAsPageSays(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	scripts := blocks(t, "datascript.md", "lua")
+	with := func(event, text string) object {
+		at := slices.IndexFunc(scripts, func(script string) bool { return strings.Contains(script, text) })
+		if at < 0 {
+			t.Fatalf("the page has no script with %q", text)
+		}
+		script := strings.ReplaceAll(scripts[at], `select("large")`, `select("api")`)
+		return object{"evt": "VS_DATASCRIPT_EVT_" + event, "script": script}
+	}
+	s.create("vsdatascriptset", client.Object{"name": "bodies",
+		"pool_refs":     list{client.Ref("pool", "api")},
+		"rate_limiters": list{object{"name": "tokens", "count": 100, "period": 1000}},
+		"datascript": list{
+			with("HTTP_REQ", "set_request_body_buffer_size"), with("HTTP_REQ_DATA", "get_req_body"),
+			with("HTTP_LB_DONE", "avi.pool.name"),
+			object{"evt": "VS_DATASCRIPT_EVT_HTTP_RESP", "script": "avi.http.set_response_body_buffer_size(4)"},
+			object{"evt": "VS_DATASCRIPT_EVT_HTTP_RESP_DATA", "script": `
+				if string.contains(avi.http.get_response_body(), "/secret") then
+				  avi.http.response(403, {}, "hidden")
+				end`},
+		}})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["vs_datascripts"] = list{object{"index": 1, "vs_datascript_set_ref": client.Ref("vsdatascriptset", "bodies")}}
+	})
+	large := []string{"--data", `{"model": "large-70b"}`}
+	s.eventually("the scripts are in force", func() error {
+		if answer := s.ask(false, "shop.test", "/x", large...); !strings.HasPrefix(answer, "api: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	for _, c := range []struct{ path, body, begins, ends string }{
+		{"/x", `{"model": "large-70b"}`, "api: ", " X-Pool=api 200"},
+		{"/x", `{"model": "small"}`, "web: ", " X-Pool=web 200"},
+		{"/x", "{}", `{"error": "no model"}`, " 400"},
+		{"/secret", `{"model": "small"}`, "hidden", " 403"},
+	} {
+		s.everyWay(c.path, []string{"--data", c.body}, func(way, answer string) {
+			if !strings.HasPrefix(answer, c.begins) || !strings.HasSuffix(answer, c.ends) {
+				t.Errorf("%s %s: got %q", way, c.body, answer)
+			}
+		})
+	}
+}

@@ -1526,6 +1526,12 @@ pub enum ScriptEvent {
     HttpRespFailed = 3,
     /// No server takes the request, of its pool, of the others of the group and of the backup pool. Before any other fail action.
     HttpLbFailed = 4,
+    /// a server gets the request now; again for each server that is tried
+    HttpLbDone = 5,
+    /// as much of the body has come as scripts want to see; no server is chosen yet
+    HttpReqData = 6,
+    /// the same of a response, of which the client has got nothing yet
+    HttpRespData = 7,
 }
 impl ScriptEvent {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1539,6 +1545,9 @@ impl ScriptEvent {
             Self::HttpResp => "SCRIPT_EVENT_HTTP_RESP",
             Self::HttpRespFailed => "SCRIPT_EVENT_HTTP_RESP_FAILED",
             Self::HttpLbFailed => "SCRIPT_EVENT_HTTP_LB_FAILED",
+            Self::HttpLbDone => "SCRIPT_EVENT_HTTP_LB_DONE",
+            Self::HttpReqData => "SCRIPT_EVENT_HTTP_REQ_DATA",
+            Self::HttpRespData => "SCRIPT_EVENT_HTTP_RESP_DATA",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1549,6 +1558,9 @@ impl ScriptEvent {
             "SCRIPT_EVENT_HTTP_RESP" => Some(Self::HttpResp),
             "SCRIPT_EVENT_HTTP_RESP_FAILED" => Some(Self::HttpRespFailed),
             "SCRIPT_EVENT_HTTP_LB_FAILED" => Some(Self::HttpLbFailed),
+            "SCRIPT_EVENT_HTTP_LB_DONE" => Some(Self::HttpLbDone),
+            "SCRIPT_EVENT_HTTP_REQ_DATA" => Some(Self::HttpReqData),
+            "SCRIPT_EVENT_HTTP_RESP_DATA" => Some(Self::HttpRespData),
             _ => None,
         }
     }

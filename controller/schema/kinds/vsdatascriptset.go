@@ -44,15 +44,21 @@ type VSDataScripts struct {
 
 // Events in which scripts run.
 const (
-	ScriptRequest  = "VS_DATASCRIPT_EVT_HTTP_REQ"
-	ScriptResponse = "VS_DATASCRIPT_EVT_HTTP_RESP"
-	ScriptFailure  = "VS_DATASCRIPT_EVT_HTTP_RESP_FAILED"
-	ScriptShortage = "VS_DATASCRIPT_EVT_HTTP_LB_FAILED"
+	ScriptRequest      = "VS_DATASCRIPT_EVT_HTTP_REQ"
+	ScriptRequestData  = "VS_DATASCRIPT_EVT_HTTP_REQ_DATA"
+	ScriptChoice       = "VS_DATASCRIPT_EVT_HTTP_LB_DONE"
+	ScriptResponse     = "VS_DATASCRIPT_EVT_HTTP_RESP"
+	ScriptResponseData = "VS_DATASCRIPT_EVT_HTTP_RESP_DATA"
+	ScriptFailure      = "VS_DATASCRIPT_EVT_HTTP_RESP_FAILED"
+	ScriptShortage     = "VS_DATASCRIPT_EVT_HTTP_LB_FAILED"
 )
 
-var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, "VS_DATASCRIPT_EVT_HTTP_RESP_DATA",
-	ScriptShortage, "VS_DATASCRIPT_EVT_HTTP_REQ_DATA", ScriptFailure,
-	"VS_DATASCRIPT_EVT_HTTP_LB_DONE", "VS_DATASCRIPT_EVT_HTTP_AUTH", "VS_DATASCRIPT_EVT_HTTP_POST_AUTH",
+// scriptEvents are those in which engines run scripts.
+var scriptEvents = []string{ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse, ScriptResponseData,
+	ScriptFailure, ScriptShortage}
+
+var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, ScriptResponseData, ScriptShortage,
+	ScriptRequestData, ScriptFailure, ScriptChoice, "VS_DATASCRIPT_EVT_HTTP_AUTH", "VS_DATASCRIPT_EVT_HTTP_POST_AUTH",
 	"VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT", "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE",
 	"VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT", "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO",
 	"VS_DATASCRIPT_EVT_DNS_REQ", "VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_REQUEST",
@@ -80,11 +86,9 @@ func init() {
 func (s *VSDataScriptSet) Validate() *schema.FieldError {
 	for i, script := range s.Scripts {
 		at := fmt.Sprintf("datascript[%d].", i)
-		switch script.Event {
-		case ScriptRequest, ScriptResponse, ScriptFailure, ScriptShortage:
-		default:
-			return refuse(at+"evt", "engines run no scripts in %s: use %s, %s, %s or %s", script.Event, ScriptRequest,
-				ScriptResponse, ScriptFailure, ScriptShortage)
+		if !slices.Contains(scriptEvents, script.Event) {
+			return refuse(at+"evt", "engines run no scripts in %s: use one of %s", script.Event,
+				strings.Join(scriptEvents, ", "))
 		}
 		if len(script.Script) > scriptBytesMost {
 			return refuse(at+"script", "has %d bytes: give at most %d", len(script.Script), scriptBytesMost)

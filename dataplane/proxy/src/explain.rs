@@ -393,7 +393,7 @@ fn tell_scripts(
     ruled: &mut Ruled,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let done = core.scripts.ask(scripts, &mut core.pools, |seen| {
+    let done = core.scripts.ask(scripts, &mut core.pools, scripting::Body::Unseen, |seen| {
         seen.begin(&service.name, head, HttpVersion::Http11);
         (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
         (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);

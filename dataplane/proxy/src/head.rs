@@ -4,7 +4,7 @@ use weir_policy::{ClientFacts, HttpProfile};
 use weir_rules::Edits;
 use weir_wire::{
     head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, Name, NameSet, Overflow, RequestHead},
-    http1::{Framing, HeadWriter, Hop},
+    http1::{self, Framing, HeadWriter, Hop, Parsed},
     http2::{
         self,
         hpack::{Decoder, Encoder},
@@ -100,6 +100,63 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: 
         out.request(head.method_text, head.path);
         out.kept(&head.fields, NameSet::default());
     })
+}
+
+/// Looks at a request that was written for a server.
+#[cold]
+pub(crate) fn look<R>(
+    written: &[u8],
+    form: Form,
+    table: &mut FieldTable,
+    look: impl FnOnce(&RequestHead<'_>) -> R,
+) -> Result<R, Error> {
+    if form == Form::Content {
+        let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
+        let read = http2::request(written, false, &mut decoder, &Limits::new(0, 0, 0), table);
+        return read.map(|request| look(&request.head)).map_err(|_| Error::Defect);
+    }
+    match http1::request(written, &Limits::new(0, 0, 0), table) {
+        Ok(Parsed::Whole(request)) => Ok(look(&request.head)),
+        _ => Err(Error::Defect),
+    }
+}
+
+/// A request that was written for a server, with changes. `scheme`: of a block. `None`: it has no room for them.
+#[cold]
+pub(crate) fn with_edits(
+    written: &[u8],
+    form: Form,
+    (scheme, edits): (&[u8], &Edits<'_>),
+    table: &mut FieldTable,
+) -> Option<Buf> {
+    let is_block = form == Form::Content;
+    look(written, form, table, |head| {
+        let added = edits.bytes_max(&head.fields) + head.method_text.len() + head.path.len() + 64;
+        let bytes_max = head.fields.text_bytes() + added;
+        if !is_block {
+            // The lines about the connection are among the others.
+            return fill(Buf::with_room(bytes_max + Hop::BYTES_MAX), |room| {
+                let mut sink = HeadWriter::new(room, Hop::default());
+                edits.write_request(&head.fields, &mut sink, |out| {
+                    out.request(head.method_text, head.path);
+                    out.kept(&head.fields, NameSet::default());
+                });
+                sink.end()
+            });
+        }
+        let authority = edits.host().or(head.host).unwrap_or_default();
+        write_request_block(bytes_max, http2::hpack::Target { scheme, authority }, |out| {
+            edits.write_request(&head.fields, out, |out| {
+                out.request(head.method_text, head.path);
+                out.kept(&head.fields, NameSet::of(&[Name::Host]));
+            });
+            if head.fields.take_trailers() {
+                out.line(TAKES_TRAILERS);
+            }
+        })
+    })
+    .and_then(|made| made)
+    .ok()
 }
 
 /// A request that was written for a server, with another Host.

@@ -2,11 +2,11 @@
 
 mod lent;
 
-use std::{net::SocketAddr, rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc};
 
 use weir_rate::Beyond;
 use weir_rules::{EditKind, Edits};
-use weir_script::{Acts, Chosen, Ending, Event, HeadEdit, Ran, Scripts, Seen};
+use weir_script::{Acts, BODY_BYTES_MAX, Chosen, Ending, Event, HeadEdit, Ran, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
 
@@ -31,8 +31,30 @@ pub(crate) struct Steered {
     pub pool: Option<Arc<Pool>>,
     /// The dense id of a server.
     pub server: Option<u32>,
+    /// Bytes of the request's body that scripts want to see; 0: nothing.
+    pub collect: usize,
     /// What later events see.
     pub seen: Option<Box<Seen>>,
+}
+
+/// What scripts can see of the body of a request.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// Nothing, whatever comes.
+    Unseen,
+    /// There is none.
+    Empty,
+    /// So many bytes are kept anyway. The rest comes later.
+    Comes { kept: usize },
+}
+
+/// What scripts make of a response whose head has come.
+#[derive(Default)]
+pub(crate) struct Responded {
+    /// What they change of its head.
+    pub edits: Edits<'static>,
+    /// Bytes of its body that they want to see before the client gets any of it; 0: nothing.
+    pub collect: usize,
 }
 
 /// Why a request or a response does not go on.
@@ -68,27 +90,25 @@ impl Scripting {
         &mut self,
         scripts: &ServiceScripts,
         pools: &mut Pools,
+        body: Body,
         see: impl FnOnce(&mut Seen),
     ) -> Result<Steered, Halt> {
         let mut seen = self.machine.room();
         see(&mut seen);
-        self.go_on(scripts, pools, seen)
-    }
-
-    fn go_on(&mut self, scripts: &ServiceScripts, pools: &mut Pools, mut seen: Box<Seen>) -> Result<Steered, Halt> {
         let mut steered = Steered::default();
         if scripts.on_request {
-            let lent = self.lent.clone();
-            let loan = lent.lend(pools, scripts);
-            let ran = self.run(scripts, Event::Request, &mut seen);
-            drop(loan);
-            let acts = ran?;
-            if let Err(fault) = steered.follow(acts, &seen, scripts) {
-                self.say(&fault);
-                return Err(Halt::Failed);
-            }
+            self.steer(scripts, pools, (Event::Request, false), (&mut seen, &mut steered))?;
         }
-        if scripts.on_response || scripts.on_failure || scripts.on_shortage {
+        let asked = std::mem::take(&mut steered.collect);
+        match body {
+            Body::Comes { kept } if scripts.on_request_data => steered.collect = asked.max(kept).min(BODY_BYTES_MAX),
+            Body::Empty if scripts.on_request_data && asked > 0 => {
+                let event = (Event::RequestData, scripts.on_request);
+                self.steer(scripts, pools, event, (&mut seen, &mut steered))?;
+            }
+            Body::Unseen | Body::Empty | Body::Comes { .. } => {}
+        }
+        if steered.collect > 0 || scripts.run_later() {
             steered.seen = Some(seen);
         } else {
             self.machine.give_back(seen);
@@ -96,16 +116,62 @@ impl Scripting {
         Ok(steered)
     }
 
-    /// Runs the scripts for a response; returns what they change of its head.
+    /// Runs the scripts for the body of a request, which stands in `seen`.
+    pub fn show_body(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        seen: &mut Box<Seen>,
+    ) -> Result<Steered, Halt> {
+        let mut steered = Steered::default();
+        self.steer(scripts, pools, (Event::RequestData, false), (seen, &mut steered))?;
+        Ok(steered)
+    }
+
+    /// `goes_on`: the event shares the budget of the last one.
+    fn steer(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        (event, goes_on): (Event, bool),
+        (seen, steered): (&mut Box<Seen>, &mut Steered),
+    ) -> Result<(), Halt> {
+        let lent = self.lent.clone();
+        let loan = lent.lend(pools, scripts);
+        let ran = match goes_on {
+            true => self.machine.run_on(&scripts.served, event, seen),
+            false => self.machine.run(&scripts.served, event, seen),
+        };
+        drop(loan);
+        let acts = self.follow_ran(ran)?;
+        steered.follow(acts, seen, (scripts, event)).map_err(|fault| {
+            self.say(&fault);
+            Halt::Failed
+        })
+    }
+
+    /// Runs the scripts for the choice of a server, which stands in `seen`; returns what they change of the head that it gets.
+    pub fn show_choice(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        seen: &mut Box<Seen>,
+    ) -> Result<Edits<'static>, Halt> {
+        let mut steered = Steered::default();
+        self.steer(scripts, pools, (Event::Balanced, false), (seen, &mut steered))?;
+        Ok(steered.edits)
+    }
+
+    /// Runs the scripts for a response.
     pub fn respond(
         &mut self,
         scripts: &ServiceScripts,
         pools: &mut Pools,
         seen: &mut Box<Seen>,
-        (head, server): (&ResponseHead<'_>, Option<SocketAddr>),
+        head: &ResponseHead<'_>,
         now: Time,
-    ) -> Result<Edits<'static>, Halt> {
-        seen.respond(head, server);
+    ) -> Result<Responded, Halt> {
+        seen.respond(head);
         seen.now_ns = now.nanos;
         let lent = self.lent.clone();
         let loan = lent.lend(pools, scripts);
@@ -114,7 +180,24 @@ impl Scripting {
         let acts = ran?;
         let mut edits = Edits::default();
         push(&mut edits, acts.edits);
-        Ok(edits)
+        Ok(Responded { edits, collect: if scripts.on_response_data { acts.collect } else { 0 } })
+    }
+
+    /// Runs the scripts for the body of a response, which stands in `seen`.
+    pub fn show_content(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        seen: &mut Box<Seen>,
+        now: Time,
+    ) -> Result<(), Halt> {
+        seen.now_ns = now.nanos;
+        let lent = self.lent.clone();
+        let loan = lent.lend(pools, scripts);
+        let ran = self.run(scripts, Event::ResponseData, seen);
+        drop(loan);
+        seen.body = Vec::new();
+        ran.map(drop)
     }
 
     /// Runs the scripts for a failure. Returns what the client gets instead of a page, if they say so.
@@ -173,7 +256,7 @@ impl Scripting {
         }
     }
 
-    fn say(&mut self, line: &str) {
+    pub fn say(&mut self, line: &str) {
         if !self.said.is_empty() {
             self.said.push('\n');
         }
@@ -183,7 +266,8 @@ impl Scripting {
 
 impl Steered {
     /// Error: a script names a server that its pool has not.
-    fn follow(&mut self, acts: Acts, seen: &Seen, scripts: &ServiceScripts) -> Result<(), String> {
+    fn follow(&mut self, acts: Acts, seen: &Seen, on: (&ServiceScripts, Event)) -> Result<(), String> {
+        let (scripts, event) = on;
         match acts.chosen {
             None => {}
             Some(Chosen::Pool { set, pool, server }) => {
@@ -192,18 +276,22 @@ impl Steered {
                     let found = ServiceScripts::server(pool, &named);
                     let found = found.ok_or_else(|| {
                         let set = scripts.served.sets.get(set).map_or("", |set| &set.name);
-                        format!("{set} HTTP_REQ: avi.pool.select: the pool {} has no server {named}", pool.name)
+                        let (event, pool) = (event.name(), &pool.name);
+                        format!("{set} {event}: avi.pool.select: the pool {pool} has no server {named}")
                     })?;
                     self.server = Some(found.id);
+                } else {
+                    self.server = None;
                 }
                 (self.pool, self.within) = (Some(pool.clone()), Within::Pool);
             }
             Some(Chosen::Group { set, group }) => {
                 let group: &Arc<PoolGroup> =
                     scripts.group(set, group).ok_or_else(|| "its pool group is not there".to_owned())?;
-                self.within = Within::Group(group.clone());
+                (self.within, self.pool, self.server) = (Within::Group(group.clone()), None, None);
             }
         }
+        self.collect = acts.collect;
         push(&mut self.edits, acts.edits);
         if acts.target_changed {
             self.edits.set_target(seen.target.clone());

@@ -45,6 +45,8 @@ pub struct Acts {
     pub target_changed: bool,
     pub host_changed: bool,
     pub chosen: Option<Chosen>,
+    /// Bytes of the body that a script wants to see; 0: nothing.
+    pub collect: usize,
     pub ending: Option<Ending>,
     /// The ending is that of a limit.
     pub beyond: Option<Beyond>,

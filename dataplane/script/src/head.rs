@@ -9,7 +9,7 @@ use crate::acts::HeadEdit;
 pub(crate) const COOKIE: &[u8] = b"cookie";
 pub(crate) const SET_COOKIE: &[u8] = b"set-cookie";
 
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Head {
     text: Vec<u8>,
     lines: Vec<Line>,

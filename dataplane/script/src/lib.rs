@@ -8,6 +8,7 @@
 
 mod acts;
 mod avi;
+mod body;
 mod budget;
 mod event;
 mod fault;
@@ -22,6 +23,7 @@ mod tokens;
 mod worker;
 
 pub use acts::{Acts, Chosen, Ending, HeadEdit};
+pub use body::BODY_BYTES_MAX;
 pub use event::Event;
 pub use fault::Fault;
 pub use head::Head;

@@ -36,12 +36,18 @@ pub struct Seen {
     pub request: Head,
     pub status: u16,
     pub response: Head,
-    /// That has answered. `None`: a stored response does.
+    /// What has come of the body of the request or of the response, in the events that are about it.
+    pub body: Vec<u8>,
+    /// That gets the request, or has answered. `None`: a stored response does.
     pub server: Option<SocketAddr>,
+    /// The name of its pool.
+    pub pool: String,
     /// The cause of a failure.
     pub cause: &'static str,
     /// What scripts keep from one event of the exchange to the next.
     pub(crate) variables: Vec<(Vec<u8>, Variable)>,
+    /// The head of the request before scripts have changed it for one server.
+    plain: Option<Head>,
 }
 
 #[derive(Debug)]
@@ -78,9 +84,12 @@ impl Default for Seen {
             request: Head::default(),
             status: 0,
             response: Head::default(),
+            body: Vec::new(),
             server: None,
+            pool: String::new(),
             cause: "",
             variables: Vec::new(),
+            plain: None,
         }
     }
 }
@@ -100,13 +109,31 @@ impl Seen {
         self.tls = None;
         self.status = 0;
         self.is_asked_only = false;
-        self.server = None;
+        self.body = Vec::new();
+        self.sends_to(None, "");
+        self.plain = None;
         self.cause = "";
     }
 
-    pub fn respond(&mut self, head: &ResponseHead<'_>, server: Option<SocketAddr>) {
-        (self.status, self.server) = (head.status, server);
+    pub fn respond(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
         self.response.copy(&head.fields);
+    }
+
+    /// The server that gets the request, or answers, and the name of its pool.
+    pub fn sends_to(&mut self, server: Option<SocketAddr>, pool: &str) {
+        self.server = server;
+        self.pool.clear();
+        self.pool.push_str(pool);
+    }
+
+    /// Begins to show how the request goes to a server. What scripts have changed for another one before, which did not take
+    /// it, is gone.
+    pub fn begin_balanced(&mut self) {
+        match &self.plain {
+            Some(plain) => self.request = plain.clone(),
+            None => self.plain = Some(self.request.clone()),
+        }
     }
 
     /// Without the query.

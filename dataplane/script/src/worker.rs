@@ -52,7 +52,8 @@ impl Scripts {
         self.spare.pop().unwrap_or_default()
     }
 
-    pub fn give_back(&mut self, seen: Box<Seen>) {
+    pub fn give_back(&mut self, mut seen: Box<Seen>) {
+        seen.body = Vec::new();
         if self.spare.len() < SPARE_MAX {
             self.spare.push(seen);
         }
@@ -63,7 +64,8 @@ impl Scripts {
         self.run_within(false, served, event, seen)
     }
 
-    /// The same for an event that comes at once after the last one: both have one budget, because the worker stands still for both.
+    /// The same for an event that comes at once after the last one. Both have one budget, because the worker stands still for
+    /// both.
     pub fn run_on(&mut self, served: &Arc<Served>, event: Event, seen: &mut Box<Seen>) -> Ran {
         self.run_within(true, served, event, seen)
     }

@@ -80,7 +80,24 @@ fn lines(text: &str) -> String {
     fields.fold(String::new(), |all, field| all + field + "\r\n")
 }
 
+/// `GET /` has no answer yet; `GET / -> 200` has one. `<<` begins a body, and `=>` a server.
 fn see(request: &str, seen: &mut Seen) -> Event {
+    let (request, body) = request.split_once(" <<").map_or((request, None), |(head, body)| (head, Some(body.trim())));
+    let (request, server) = request.split_once(" => ").map_or((request, None), |(head, server)| (head, Some(server)));
+    let event = see_heads(request, seen);
+    seen.body = body.unwrap_or_default().as_bytes().to_vec();
+    if let Some(server) = server {
+        seen.sends_to(Some(server.parse().expect("an address")), "pool-a");
+        return Event::Balanced;
+    }
+    match event {
+        Event::Request if body.is_some() => Event::RequestData,
+        Event::Response if body.is_some() => Event::ResponseData,
+        event => event,
+    }
+}
+
+fn see_heads(request: &str, seen: &mut Seen) -> Event {
     let (asked, answered) = request.split_once(" -> ").map_or((request, None), |(one, other)| (one, Some(other)));
     let (is_tls, asked) = asked.strip_prefix("TLS ").map_or((false, asked), |rest| (true, rest));
     let start = asked.split('{').next().unwrap_or_default().trim();
@@ -126,7 +143,7 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 fn told(ran: &Ran, seen: &Seen) -> String {
-    let Acts { edits, target_changed, host_changed, chosen, ending, log, .. } = &ran.acts;
+    let Acts { edits, target_changed, host_changed, chosen, collect, ending, log, .. } = &ran.acts;
     let mut all = Vec::new();
     if !log.is_empty() {
         all.push(format!("log {}", log.replace('\n', " / ")));
@@ -152,6 +169,9 @@ fn told(ran: &Ran, seen: &Seen) -> String {
         Some(Chosen::Pool { pool, server: None, .. }) => all.push(format!("pool {pool}")),
         Some(Chosen::Pool { pool, server: Some(server), .. }) => all.push(format!("pool {pool} server {server}")),
         Some(Chosen::Group { group, .. }) => all.push(format!("group {group}")),
+    }
+    if *collect > 0 {
+        all.push(format!("wants {collect} bytes"));
     }
     match ending {
         None => {}
@@ -214,6 +234,11 @@ fn scripts_calculate_what_the_table_says() {
 #[test]
 fn scripts_keep_what_the_table_says() {
     check(include_str!("cases/tables.txt"));
+}
+
+#[test]
+fn scripts_see_bodies_and_servers_as_the_table_says() {
+    check(include_str!("cases/bodies.txt"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use weir_script::{Event, Script, ScriptSet, Scripts, Served};
+use weir_script::{BODY_BYTES_MAX, Event, Script, ScriptSet, Scripts, Served};
 
 /// A worker stands still for no longer.
 const STILL_MAX: Duration = Duration::from_millis(25);
@@ -17,9 +17,13 @@ fn set(source: &str) -> Arc<Served> {
 
 /// Runs a script; returns how long the worker stood still, and the fault.
 fn run(scripts: &mut Scripts, set: &Arc<Served>) -> (Duration, String) {
+    let event = set.sets[0].scripts[0].event;
     let mut seen = scripts.room();
+    if matches!(event, Event::RequestData | Event::ResponseData) {
+        seen.body = vec![b'a'; BODY_BYTES_MAX];
+    }
     let since = Instant::now();
-    let ran = scripts.run(set, Event::Request, &mut seen);
+    let ran = scripts.run(set, event, &mut seen);
     scripts.give_back(seen);
     (since.elapsed(), ran.fault.map(|fault| fault.to_string()).unwrap_or_default())
 }
@@ -27,7 +31,11 @@ fn run(scripts: &mut Scripts, set: &Arc<Served>) -> (Duration, String) {
 /// A busy machine delays a test now and then: the best of some runs is what the script itself takes. Time may end a run
 /// before it reaches another bound.
 fn check(source: &str, fault: &str) {
-    let (mut scripts, set) = (Scripts::default(), set(source));
+    check_at(Event::Request, source, fault);
+}
+
+fn check_at(event: Event, source: &str, fault: &str) {
+    let (mut scripts, set) = (Scripts::default(), set_at(event, &[source]));
     let mut runs: Vec<(Duration, String)> = Vec::new();
     let is_good = |(took, found): &(Duration, String)| found.contains(fault) && *took < STILL_MAX;
     while runs.len() < 5 || (runs.len() < 50 && !runs.iter().any(is_good)) {
@@ -124,6 +132,34 @@ fn memory_has_an_end() {
     check("while true do pcall(string.rep, 'x', 1e9) end", STEPS);
     check("while true do pcall(string.rep, 'x', 5e5) end", STEPS);
     check("while true do local s = string.rep('a', 300000):upper() end", "");
+}
+
+#[test]
+fn bodies_take_no_longer_than_they_may_and_no_more_memory() {
+    for (event, read) in
+        [(Event::RequestData, "avi.http.get_req_body"), (Event::ResponseData, "avi.http.get_response_body")]
+    {
+        for (source, fault) in [
+            ("while true do READ() end", ""),
+            ("while true do pcall(READ) end", TIME),
+            ("while true do READ(0.01) end", STEPS),
+            ("local t = {} while true do t[#t + 1] = READ() .. #t end", MEMORY),
+            ("local b = READ() while true do b = b .. b end", MEMORY),
+            ("local b = READ() while true do b:find('b', 1, true) end", TIME),
+            ("local b = READ() b:find('a*b')", STEPS),
+            ("local b = READ() b:gsub('.', function() while true do end end)", STEPS),
+            ("local b = READ() b:find('[bc]+d[ef]+[gh]')", "a pattern with a set is too long"),
+            ("local b = READ() .. 'model' assert(b:find('model', 1, true))", ""),
+            ("while true do avi.vs.log('x') end", STEPS),
+        ] {
+            check_at(event, &source.replace("READ", read), fault);
+        }
+    }
+    for source in
+        ["while true do avi.http.add_header('a', 'b') end", "while true do pcall(avi.http.add_header, 'a', 'b') end"]
+    {
+        check_at(Event::Balanced, source, "");
+    }
 }
 
 #[test]
@@ -333,7 +369,11 @@ fn log_has_its_bound_and_takes_all_bytes() {
 }
 
 fn set_of(sources: &[&str]) -> Arc<Served> {
-    let scripts = sources.iter().map(|source| Script::compile("hostile", Event::Request, source)).collect();
+    set_at(Event::Request, sources)
+}
+
+fn set_at(event: Event, sources: &[&str]) -> Arc<Served> {
+    let scripts = sources.iter().map(|source| Script::compile("hostile", event, source)).collect();
     let set = ScriptSet { scripts, ..ScriptSet::default() };
     set.scripts.iter().for_each(|script| assert_eq!(script.fault(), None));
     Arc::new(Served { sets: [Arc::new(set)].into(), ..Served::default() })

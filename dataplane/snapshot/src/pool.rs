@@ -138,6 +138,13 @@ impl Pool {
             && self.own_cookie() == other.own_cookie()
     }
 
+    /// Whether a request whose head was written for another pool can go to this one, if its server is asked for the right name.
+    /// `None`: it was written for none.
+    pub fn takes_head_for(&self, other: Option<&Self>) -> bool {
+        let scheme = |pool: &Self| pool.http2.is_some().then(|| pool.tls.is_some());
+        other.and_then(scheme) == scheme(self) && other.and_then(Self::own_cookie) == self.own_cookie()
+    }
+
     /// The cookie that servers set and engines prefix.
     #[inline]
     pub fn own_cookie(&self) -> Option<&[u8]> {

@@ -56,6 +56,9 @@ impl Groups<'_> {
                 Ok(v1::ScriptEvent::HttpResp) => Event::Response,
                 Ok(v1::ScriptEvent::HttpRespFailed) => Event::Failed,
                 Ok(v1::ScriptEvent::HttpLbFailed) => Event::Unbalanced,
+                Ok(v1::ScriptEvent::HttpLbDone) => Event::Balanced,
+                Ok(v1::ScriptEvent::HttpReqData) => Event::RequestData,
+                Ok(v1::ScriptEvent::HttpRespData) => Event::ResponseData,
                 Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
                     findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
                     continue;
@@ -104,7 +107,10 @@ pub struct ServiceScripts {
     pub destinations: Arc<[Destinations]>,
     /// In which events some run.
     pub on_request: bool,
+    pub on_request_data: bool,
+    pub on_choice: bool,
     pub on_response: bool,
+    pub on_response_data: bool,
     pub on_failure: bool,
     pub on_shortage: bool,
 }
@@ -194,8 +200,8 @@ impl ScriptReader<'_> {
 impl ScriptParts {
     pub fn into_scripts(self, worker: &Worker, service: &v1::VirtualService) -> Option<Box<ServiceScripts>> {
         let has = |event| self.sets.iter().any(|set| set.has(event));
-        let [on_request, on_response, on_failure, on_shortage] = Event::ALL.map(has);
-        (on_request || on_response || on_failure || on_shortage).then(|| {
+        let runs = Event::ALL.map(has);
+        runs.contains(&true).then(|| {
             let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
             let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
             let engines = Engines { count: service.engines, seed: service.key_seed };
@@ -207,12 +213,28 @@ impl ScriptParts {
                 limit: self.limit,
             });
             let destinations = self.destinations.into();
-            Box::new(ServiceScripts { served, destinations, on_request, on_response, on_failure, on_shortage })
+            let [on_request, on_request_data, on_choice, on_response, on_response_data, on_failure, on_shortage] = runs;
+            Box::new(ServiceScripts {
+                served,
+                destinations,
+                on_request,
+                on_request_data,
+                on_choice,
+                on_response,
+                on_response_data,
+                on_failure,
+                on_shortage,
+            })
         })
     }
 }
 
 impl ServiceScripts {
+    /// Whether some run for what comes behind the request.
+    pub fn run_later(&self) -> bool {
+        self.on_choice || self.on_response || self.on_failure || self.on_shortage
+    }
+
     /// The numbers are those of [`weir_script::Chosen`].
     pub fn pool(&self, set: usize, pool: usize) -> Option<&Arc<Pool>> {
         self.destinations.get(set)?.pools.get(pool)

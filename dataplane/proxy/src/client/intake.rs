@@ -41,7 +41,7 @@ use crate::{
     page,
     pool::{Pools, balance_key},
     records::Recorder,
-    scripting::{Halt, Scripting},
+    scripting::{self, Halt, Scripting},
 };
 
 /// What the bytes in the inbox are.
@@ -193,7 +193,7 @@ impl Received<'_> {
                 edits: ruled.edits.as_ref(),
                 certificate: ruled.certificate.as_ref(),
             };
-            let asked = scripting.ask(scripts, pools, |seen| shown.fill(seen, io.now()));
+            let asked = scripting.ask(scripts, pools, self.body_for_scripts(), |seen| shown.fill(seen, io.now()));
             if !scripting.said.is_empty() {
                 records.note_said(client.noted, &mut scripting.said);
             }
@@ -227,6 +227,17 @@ impl Received<'_> {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
         }
+    }
+
+    /// The client of a call may wait for an answer to each message, so nothing of a call is kept for scripts.
+    fn body_for_scripts(&self) -> scripting::Body {
+        if matches!(self.to_client, Target::Call) {
+            return scripting::Body::Unseen;
+        }
+        if self.body.is_done() {
+            return scripting::Body::Empty;
+        }
+        scripting::Body::Comes { kept: self.service.http().map_or(0, |http| http.request_buffer_bytes) }
     }
 
     /// What the client gets where a script answers, maybe as a limit says.
@@ -340,7 +351,9 @@ impl Received<'_> {
         let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written, io.now()));
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
-        exchange.continued = http.answers_continue(head);
+        // Scripts want to see the body before a server is chosen.
+        let collects = ruled.as_ref().is_some_and(|ruled| ruled.collect > 0);
+        exchange.continued = http.answers_continue(head) || collects && head.expect_continue;
         exchange.binds_connection = http.binds_connection(&head.fields);
         if for_http2.is_some() {
             exchange.form = Form::Content;
@@ -370,7 +383,7 @@ impl Received<'_> {
             exchange.leave(io.now());
         }
         // A client that waits for the server's 100 sends no body before it.
-        let gathers = http.request_buffer_bytes > 0 && (exchange.continued || !head.expect_continue);
+        let gathers = (http.request_buffer_bytes > 0 || collects) && (exchange.continued || !head.expect_continue);
         // Nor does the client of a call, which may wait for an answer to each message.
         let gathers = gathers && !matches!(self.to_client, Target::Call);
         if gathers && exchange.awaits_body() {

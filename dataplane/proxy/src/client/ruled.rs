@@ -23,7 +23,7 @@ use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited, bond::Bond, coded::Rewriting, within::Within},
+    exchange::{Exchange, awaited::Awaited, bond::Bond, coded::Rewriting, scripted::Collecting, within::Within},
     head::{self, Target},
     io::{Io, Time},
     page,
@@ -99,6 +99,10 @@ pub(super) struct Ruled<'p> {
     caching: Option<What>,
     /// What scripts of later events see.
     seen: Option<Box<Seen>>,
+    /// Bytes of the request's body that scripts want to see; 0: nothing.
+    pub collect: usize,
+    /// A rule has chosen where the request goes.
+    has_ruled_place: bool,
     /// Of who asks; `None`: that of its connection.
     pub address: Option<IpAddr>,
     /// The servers of its pool set the cookie that leads clients back.
@@ -113,6 +117,7 @@ impl<'p> Ruled<'p> {
             None => (None, Within::Service),
             Some(to) => place_of(to),
         };
+        let has_ruled_place = !matches!(within, Within::Service);
         Self {
             edits: (!edits.is_empty()).then_some(edits),
             pool,
@@ -123,6 +128,8 @@ impl<'p> Ruled<'p> {
             failing,
             certificate,
             seen: None,
+            collect: 0,
+            has_ruled_place,
             compressed: None,
             rewritten: None,
             caching: None,
@@ -143,7 +150,8 @@ impl<'p> Ruled<'p> {
         head: &RequestHead<'_>,
         client: &Client,
     ) {
-        if let Some(cached) = &content.cached {
+        // What scripts make of the body may change what is asked for.
+        if let Some(cached) = content.cached.as_ref().filter(|_| self.collect == 0) {
             let asking = Asking {
                 http,
                 head,
@@ -187,14 +195,14 @@ impl<'p> Ruled<'p> {
 
     /// Adds what scripts want. A pool that a rule has chosen stays.
     pub fn steer(&mut self, steered: Steered) {
-        let Steered { edits, within, pool, server, seen } = steered;
+        let Steered { edits, within, pool, server, collect, seen } = steered;
         if matches!(self.within, Within::Service) {
             (self.within, self.pool, self.server) = (within, pool, server);
         }
         if !edits.is_empty() {
             self.edits.get_or_insert_default().append(edits);
         }
-        self.seen = seen;
+        (self.seen, self.collect) = (seen, collect);
     }
 
     /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
@@ -256,6 +264,9 @@ impl<'p> Ruled<'p> {
         if let Some(seen) = self.seen.take() {
             exchange.keep_seen(seen);
         }
+        if self.collect > 0 {
+            exchange.collect(Collecting { bytes: self.collect, may_choose: !self.has_ruled_place });
+        }
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
         }
@@ -269,7 +280,7 @@ impl<'p> Ruled<'p> {
             exchange.prefix_cookies();
         }
         if self.at_backup {
-            exchange.begin_at_backup();
+            exchange.begin_at_backup(true);
         }
         if !self.failing.is_empty() {
             exchange.count_if_failing(mem::take(&mut self.failing));

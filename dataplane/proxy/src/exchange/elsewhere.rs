@@ -44,9 +44,9 @@ impl Exchange {
         self.aside().elsewhere.left = left;
     }
 
-    /// Its pool is the backup of a group without pools.
-    pub fn begin_at_backup(&mut self) {
-        self.aside().elsewhere.at_backup = true;
+    /// Whether its pool is the backup of a group without pools.
+    pub fn begin_at_backup(&mut self, is_backup: bool) {
+        self.aside().elsewhere.at_backup = is_backup;
     }
 
     pub fn is_at_backup(&self) -> bool {

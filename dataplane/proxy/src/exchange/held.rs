@@ -20,6 +20,10 @@ impl Held {
         self.pieces.len()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Buf> {
+        self.pieces.iter()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

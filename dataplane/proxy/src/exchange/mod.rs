@@ -5,12 +5,14 @@ pub(crate) mod awaited;
 pub(crate) mod bond;
 pub(crate) mod coded;
 mod elsewhere;
-mod held;
+pub(crate) mod held;
 pub(crate) mod incoming;
 pub(crate) mod judged;
 mod pace;
 mod queue;
 mod reselect;
+pub(crate) mod scripted;
+pub(crate) mod showing;
 mod stamps;
 pub(crate) mod table;
 mod turn;
@@ -24,7 +26,6 @@ use weir_coding::Wanted;
 use weir_policy::{HttpProfile, Prefix};
 use weir_rate::Moment;
 use weir_rules::Counted;
-use weir_script::{Ending, Seen};
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
 use weir_wire::{
@@ -48,6 +49,7 @@ use crate::{
         incoming::{Form, Incoming, Part},
         judged::Judged,
         pace::Pace,
+        scripted::Scripted,
         stamps::Stamps,
         turn::Turn,
         within::Elsewhere,
@@ -132,15 +134,6 @@ struct Aside {
     /// The server that answers, if its own cookie gets a prefix. `None`: it gets none.
     prefixed: Option<Cell<Option<u32>>>,
     scripted: Scripted,
-}
-
-/// Of an exchange whose virtual service has scripts for what comes later.
-#[derive(Default)]
-struct Scripted {
-    /// What they see of it; `None`: none run any more.
-    seen: Option<Box<Seen>>,
-    /// What they answer instead of a server.
-    ending: Option<Box<Ending>>,
 }
 
 pub(crate) enum Phase {
@@ -274,26 +267,6 @@ impl Exchange {
     #[inline]
     pub fn awaited(&self) -> Option<&Awaited> {
         self.aside.as_ref()?.awaited.as_ref()
-    }
-
-    /// Has scripts run for the response, or for a failure.
-    pub fn keep_seen(&mut self, seen: Box<Seen>) {
-        self.aside().scripted.seen = Some(seen);
-    }
-
-    /// What scripts see of it, if some still run.
-    #[inline]
-    pub fn take_seen(&mut self) -> Option<Box<Seen>> {
-        self.aside.as_mut()?.scripted.seen.take()
-    }
-
-    /// Scripts answer instead of the server.
-    pub fn end_with(&mut self, ending: Ending) {
-        self.aside().scripted.ending = Some(Box::new(ending));
-    }
-
-    pub fn take_ending(&mut self) -> Option<Ending> {
-        self.aside.as_mut()?.scripted.ending.take().map(|ending| *ending)
     }
 
     /// Has the response compressed if that is possible.
@@ -520,7 +493,7 @@ impl Exchange {
             Phase::Sending { repeatable, .. } => repeatable.as_ref().map_or(0, Repeatable::pieces),
             Phase::Streaming { .. } | Phase::Serving { .. } => 0,
         };
-        of_phase + self.aside.as_ref().map_or(0, |aside| aside.held.pieces())
+        of_phase + self.aside.as_ref().map_or(0, |aside| aside.held.pieces()) + self.pieces_collected()
     }
 
     fn aside(&mut self) -> &mut Aside {

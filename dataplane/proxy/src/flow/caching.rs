@@ -1,6 +1,6 @@
 //! Requests that stored responses answer, and responses that are stored.
 
-use std::{rc::Rc, time::Duration};
+use std::{mem, rc::Rc, time::Duration};
 
 use weir_cache::{Fit, Given};
 use weir_telemetry::Happening;
@@ -55,6 +55,20 @@ impl AgeLine {
     fn bytes(&self) -> &[u8] {
         &self.text[self.begin..]
     }
+}
+
+/// So many bytes of a part of a stored response.
+#[cold]
+fn content_of(object: &Rc<Object>, (at, end): (u64, u64), bytes: usize) -> Vec<u8> {
+    let mut part = Serving { object: object.clone(), at, end, sent_bytes: 0 };
+    let mut content = Vec::new();
+    while content.len() < bytes
+        && let Some(piece) = part.next()
+    {
+        content.extend_from_slice(&piece);
+    }
+    content.truncate(bytes);
+    content
 }
 
 /// What the cache says to a request.
@@ -190,9 +204,17 @@ impl Proxy {
             let text = object.head(given, &added.concat());
             let parsed = http1::response(&text, exchange.method, &Limits::new(0, 0, 0), fields);
             let Ok(Parsed::Whole(received)) = parsed else { return Err(Error::Defect) };
-            let edits = context.run_scripts(io, (scripts, pools, None), &mut seen, &received.head, &mut replaced);
+            let asked = context.run_scripts(io, (scripts, pools, None), &mut seen, &received.head, &mut replaced);
+            let asked = asked.and_then(|mut asked| {
+                if let Some(asked) = asked.as_mut().filter(|asked| asked.collect > 0) {
+                    let bytes = mem::take(&mut asked.collect);
+                    let content = content_of(&object, (at, end), bytes);
+                    context.show_content(io, (scripts, pools), &mut seen, content, &mut replaced)?;
+                }
+                Ok(asked)
+            });
             let body = Incoming::of_server(received.framing);
-            edits.and_then(|edits| context.treat(io, &received, body, (edits, [b"", b""]), records))
+            asked.and_then(|asked| context.treat(io, &received, body, (asked, [b"", b""]), records))
         };
         core.follow_scripts(exchange, client.noted, seen, replaced.and_then(|replaced| replaced.ending));
         let written = written?.ok_or(Error::Defect)?;

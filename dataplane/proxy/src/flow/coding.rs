@@ -43,6 +43,9 @@ impl Parties<'_> {
     /// Passes on the next piece of the body.
     #[cold]
     pub(super) fn pass_coded<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Passed, Error> {
+        if self.exchange.has_collected() {
+            return self.pass_collected(io, id);
+        }
         let Parties { exchange, client, server, core } = self;
         let service = exchange.service.clone();
         let http: &HttpProfile = service.http().ok_or(Error::Defect)?;
@@ -78,6 +81,9 @@ impl Parties<'_> {
     /// batch.
     #[cold]
     pub(super) fn finish_coded<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<bool, Error> {
+        if self.exchange.has_collected() && !self.finish_collected(io, id)? {
+            return Ok(false);
+        }
         let Parties { exchange, client, server, core } = self;
         let (_, coder) = exchange.coded()?;
         while coder.end() {

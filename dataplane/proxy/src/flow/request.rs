@@ -14,9 +14,10 @@ use crate::{
     exchange::{
         Exchange, Outcome, Phase, Wait,
         incoming::{self, Form},
+        showing::Ready,
         table::ExchangeId,
     },
-    flow::carriers::open_to_server,
+    flow::{carriers::open_to_server, shown::show_choice},
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
@@ -165,6 +166,7 @@ impl Proxy {
     fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let ClientSide { exchange, client, core } = self.client_side(id)?;
         let enough_bytes = if core.room.is_short { 0 } else { exchange.http()?.request_buffer_bytes };
+        let enough_bytes = enough_bytes.max(exchange.collects_bytes());
         while !exchange.has_gathered(enough_bytes) {
             if !exchange.gather(io, &mut client.connection.inbox)? {
                 break;
@@ -172,6 +174,9 @@ impl Proxy {
         }
         if exchange.has_gathered(enough_bytes) {
             exchange.stop_gathering();
+            if exchange.collects_bytes() > 0 {
+                return self.show_body(io, id);
+            }
             self.choose_server(io, id, Error::NoServer);
             return Ok(Outcome::Advanced);
         }
@@ -197,7 +202,8 @@ impl Proxy {
         }
         let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
         let Some(client) = clients.find(exchange.client) else { return };
-        if exchange.has_waited_out(io.now()) {
+        let ready = exchange.ready(io.now());
+        if ready == Ready::TooLate {
             self.fail_exchange(io, id, Error::ClientAborted);
             return;
         }
@@ -221,6 +227,16 @@ impl Proxy {
                 }
             },
             false => head,
+        };
+        let head = match ready {
+            Ready::ForScripts => match show_choice(io, (exchange, client, server, core), head) {
+                Ok(head) => head,
+                Err(error) => {
+                    self.fail_exchange(io, id, error);
+                    return;
+                }
+            },
+            Ready::Now | Ready::TooLate => head,
         };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {

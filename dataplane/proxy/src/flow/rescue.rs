@@ -183,7 +183,7 @@ enum Owed {
 
 impl Owed {
     fn of(exchange: &Exchange, client: &Client, error: Error) -> Self {
-        if exchange.has_begun_response() {
+        if exchange.has_begun_response() && !exchange.holds_head() {
             let messages_are_whole = client.call().is_some_and(|call| call.answer.are_whole());
             return match messages_are_whole && exchange.may_end_with_trailers() {
                 true => Owed::Status,

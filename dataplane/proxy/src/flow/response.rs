@@ -39,7 +39,7 @@ use crate::{
     pool::{Idle, Pools},
     proxy::{Parties, Proxy},
     records::{Noted, Recorder},
-    scripting::{Halt, Replaced, Scripting},
+    scripting::{Halt, Replaced, Responded, Scripting},
     server::{Life, Server, State},
 };
 
@@ -315,6 +315,9 @@ impl Parties<'_> {
             self.follow_scripts(io, seen, replaced);
         }
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
+        if is_scripted && matches!(&written, Ok(Some(written)) if written.collect > 0) {
+            return self.collect_response(io, written?);
+        }
         self.pass_written(io, written?)
     }
 
@@ -364,6 +367,9 @@ impl Parties<'_> {
         if is_call {
             self.judge_answer(io, &received.head, is_all);
         }
+        if is_scripted && matches!(&written, Ok(Some(written)) if written.collect > 0) {
+            return self.collect_response(io, written?);
+        }
         self.pass_written(io, written?)
     }
 
@@ -385,7 +391,7 @@ impl Parties<'_> {
     fn pass_written<I: Io>(&mut self, io: &mut I, written: Option<Written>) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         hear(&mut core.pools, server);
-        let Some(Written { status, out, delivery, binds }) = written else { return Ok(Passed::Withheld) };
+        let Some(Written { status, out, delivery, binds, .. }) = written else { return Ok(Passed::Withheld) };
         server.binds |= binds;
         if status >= 200 {
             server.rtt_nanos = server.rtt_nanos.min(exchange.stamps.answered(io.now()));
@@ -416,7 +422,7 @@ impl Parties<'_> {
 
 /// A server has answered.
 #[inline(always)]
-fn hear(pools: &mut Pools, server: &mut Server) {
+pub(super) fn hear(pools: &mut Pools, server: &mut Server) {
     match std::mem::take(&mut server.unproven) {
         true => pools.proved(server.place),
         false => pools.answered(server.place),
@@ -449,7 +455,9 @@ pub(super) struct Written {
     pub out: Buf,
     pub delivery: Delivery,
     /// The server's connection is for this client alone.
-    binds: bool,
+    pub binds: bool,
+    /// Bytes of the body that scripts want to see before the client gets any of it; 0: nothing.
+    pub collect: usize,
 }
 
 impl<'p> Context<'p> {
@@ -515,7 +523,7 @@ impl<'p> Context<'p> {
         io: &mut I,
         received: &Response<'_>,
         body: Incoming,
-        edits: Option<Edits<'_>>,
+        scripted: Option<Responded>,
         records: &mut Recorder,
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, .. } = *self;
@@ -523,8 +531,8 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
-        if (self.exchange.treats_response() || edits.is_some()) && switch.is_none() {
-            return self.treat(io, received, body, (edits, [b"", b""]), records);
+        if (self.exchange.treats_response() || scripted.is_some()) && switch.is_none() {
+            return self.treat(io, received, body, (scripted, [b"", b""]), records);
         }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
@@ -537,11 +545,12 @@ impl<'p> Context<'p> {
             client_goes_on: outgoing.keep_alive,
             server_goes_on: received.keep_alive,
         };
-        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
+        let binds = http.binds_connection_by(head);
+        Ok(Some(Written { status: head.status, out, delivery, binds, collect: 0 }))
     }
 
-    /// Runs the scripts for a response; returns what they change of its head. `seen` is taken when they run. Beside the
-    /// pools stands the server that answers.
+    /// Runs the scripts for a response; returns what they want. `seen` is taken when the last ones run. Beside the pools stands
+    /// the server that answers.
     #[inline(always)]
     pub(super) fn run_scripts<I: Io>(
         &self,
@@ -550,7 +559,7 @@ impl<'p> Context<'p> {
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
         replaced: &mut Option<Replaced>,
-    ) -> Result<Option<Edits<'static>>, Error> {
+    ) -> Result<Option<Responded>, Error> {
         match seen {
             Some(_) if head.status >= 200 => self.ask_scripts(io, asked, seen, head, replaced),
             _ => Ok(None),
@@ -566,29 +575,56 @@ impl<'p> Context<'p> {
         seen: &mut Option<Box<Seen>>,
         head: &ResponseHead<'_>,
         replaced: &mut Option<Replaced>,
-    ) -> Result<Option<Edits<'static>>, Error> {
+    ) -> Result<Option<Responded>, Error> {
         let scripts = self.exchange.service.scripts.as_deref().filter(|scripts| scripts.on_response);
         let caching = self.exchange.caching();
         // A 304 about a stored response is for the cache: scripts run for what the client gets.
         let is_for_cache = head.status == 304 && caching.is_some_and(|caching| caching.stale.is_some());
         let (Some(scripts), false) = (scripts, is_for_cache) else { return Ok(None) };
         let Some(mut shown) = seen.take() else { return Ok(None) };
-        let servers = self.exchange.pool().map_or(&[][..], |pool| &pool.servers);
-        let server = servers.iter().find(|one| Some(one.id) == server).map(|one| one.address);
-        let done = scripting.respond(scripts, pools, &mut shown, (head, server), io.now());
-        scripting.give_back(shown);
-        done.map(|edits| (!edits.is_empty()).then_some(edits)).map_err(|halt| {
+        let pool = self.exchange.pool().filter(|_| server.is_some());
+        let found = pool.and_then(|pool| pool.servers.iter().find(|one| Some(one.id) == server));
+        shown.sends_to(found.map(|one| one.address), pool.map_or("", |pool| &pool.name));
+        let done = scripting.respond(scripts, pools, &mut shown, head, io.now());
+        if matches!(&done, Ok(responded) if responded.collect > 0) && self.client.call().is_none() {
+            *seen = Some(shown);
+        } else {
+            scripting.give_back(shown);
+        }
+        done.map(|responded| self.wanted(responded)).map_err(|halt| {
             if let Some(caching) = caching {
                 caching.give_up();
             }
-            let error = Error::from(&halt);
-            let ending = match halt {
-                Halt::Ended(how, _) => Some(how),
-                Halt::Failed => None,
-            };
-            *replaced = Some(Replaced { status: head.status, ending });
-            error
+            replace(replaced, head.status, halt)
         })
+    }
+
+    /// Runs the scripts for the content of a stored response, which is there at once.
+    #[cold]
+    pub(super) fn show_content<I: Io>(
+        &self,
+        io: &I,
+        (scripting, pools): (&mut Scripting, &mut Pools),
+        seen: &mut Option<Box<Seen>>,
+        content: Vec<u8>,
+        replaced: &mut Option<Replaced>,
+    ) -> Result<(), Error> {
+        let (Some(scripts), Some(mut shown)) = (self.exchange.service.scripts.as_deref(), seen.take()) else {
+            return Err(Error::Defect);
+        };
+        shown.body = content;
+        let done = scripting.show_content(scripts, pools, &mut shown, io.now());
+        let status = shown.status;
+        scripting.give_back(shown);
+        done.map_err(|halt| replace(replaced, status, halt))
+    }
+
+    /// `None`: nothing changes. The client of a call gets each message as it comes.
+    fn wanted(&self, mut responded: Responded) -> Option<Responded> {
+        if self.client.call().is_some() {
+            responded.collect = 0;
+        }
+        (responded.collect > 0 || !responded.edits.is_empty()).then_some(responded)
     }
 
     /// Writes the head as rules, scripts and the coding of the content change it. `added`: lines at
@@ -600,11 +636,12 @@ impl<'p> Context<'p> {
         io: &mut I,
         received: &Response<'_>,
         body: Incoming,
-        (scripted, added): (Option<Edits<'_>>, [&[u8]; 2]),
+        (scripted, added): (Option<Responded>, [&[u8]; 2]),
         records: &mut Recorder,
     ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
         let head = &received.head;
+        let Responded { mut edits, collect } = scripted.unwrap_or_default();
         let filling = match storing::store(io, exchange, (self.cache, self.reply.date), received) {
             Stored::No => None,
             Stored::Fills(filling) => Some(filling),
@@ -615,7 +652,6 @@ impl<'p> Context<'p> {
         // Only its end shows how long the content is then.
         let framing = if is_made { Framing::Chunked } else { received.framing };
         let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
-        let mut edits = scripted.unwrap_or_default();
         let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
                 let judged = policies.rules.judge_response(&awaited.due, head, &awaited.origin());
@@ -645,7 +681,7 @@ impl<'p> Context<'p> {
         })?;
         let form = if self.is_stream { Form::Content } else { Form::of(outgoing.body) };
         let in_chunks = form == Form::Chunks || form == Form::AsReceived && framing == Framing::Chunked;
-        let form = match is_made || filling.is_some() {
+        let form = match is_made || filling.is_some() || collect > 0 {
             true => {
                 let (replacer, encoder) = treatment.map(|all| (all.replacer, all.encoder)).unwrap_or_default();
                 exchange.make(Coder::new(replacer, encoder, in_chunks, filling));
@@ -655,8 +691,21 @@ impl<'p> Context<'p> {
         };
         let delivery =
             Delivery { body, form, client_goes_on: outgoing.keep_alive, server_goes_on: received.keep_alive };
-        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
+        let binds = http.binds_connection_by(head);
+        Ok(Some(Written { status: head.status, out, delivery, binds, collect }))
     }
+}
+
+/// Scripts want something else than the response.
+#[cold]
+fn replace(replaced: &mut Option<Replaced>, status: u16, halt: Halt) -> Error {
+    let error = Error::from(&halt);
+    let ending = match halt {
+        Halt::Ended(how, _) => Some(how),
+        Halt::Failed => None,
+    };
+    *replaced = Some(Replaced { status, ending });
+    error
 }
 
 /// What has become of a server's response head.

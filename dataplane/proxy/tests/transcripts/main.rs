@@ -35,6 +35,7 @@ mod repeats;
 mod reselects;
 mod rewriting;
 mod ruled;
+mod scripted_bodies;
 mod scripts;
 mod secure_servers;
 mod server_departures;

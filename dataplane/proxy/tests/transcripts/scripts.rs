@@ -22,7 +22,7 @@ const FAILED: ScriptEvent = ScriptEvent::HttpRespFailed;
 const UNBALANCED: ScriptEvent = ScriptEvent::HttpLbFailed;
 
 /// A second pool is there: "pool-9" with the server 10.1.9.1.
-fn scripted(scripts: &[(ScriptEvent, &str)]) -> Plan {
+pub fn scripted(scripts: &[(ScriptEvent, &str)]) -> Plan {
     scripted_with(plan(1), scripts)
 }
 
@@ -307,7 +307,7 @@ fn response_knows_its_server() {
 }
 
 /// The scripts of docs/datascript.md, in their order.
-fn documented(at: usize) -> &'static str {
+pub fn documented(at: usize) -> &'static str {
     let page = include_str!("../../../../docs/datascript.md");
     let block = page.split("```lua\n").nth(at + 1).expect("a script");
     block.split("```").next().expect("its end")

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use mlua::{Error, LuaString, Result, Value};
 
 use super::{
-    IN_REQUEST, IN_RESPONSE, Maker, Now, WITH_HEAD,
+    Maker, Now, WITH_CHOICE, WITH_HEAD, WITH_SERVER,
     text::{name, written},
 };
 use crate::{acts::Chosen, servers::Census};
 
 pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
-    maker.put("select", IN_REQUEST, |_, now, args: (LuaString, Option<LuaString>, Option<Value>)| {
+    maker.put("select", WITH_CHOICE, |_, now, args: (LuaString, Option<LuaString>, Option<Value>)| {
         let (wanted, server, port) = args;
         let pool = place_of_pool(now, &wanted)?;
         let server = server.map(|server| server_name(&server, port)).transpose()?;
@@ -28,9 +28,10 @@ pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
         Ok(u8::from(now.servers.as_ref().is_some_and(|servers| servers.is_up(now.set_at, pool, &server))))
     })?;
     for name in ["server_ip", "get_server_ip"] {
-        maker.put(name, IN_RESPONSE, |_, now, ()| Ok(now.seen.server.map(|server| ip(&server))))?;
+        maker.put(name, WITH_SERVER, |_, now, ()| Ok(now.seen.server.map(|server| ip(&server))))?;
     }
-    maker.put("get_server_info", IN_RESPONSE, |_, now, ()| {
+    maker.put("name", WITH_SERVER, |_, now, ()| Ok((!now.seen.pool.is_empty()).then(|| now.seen.pool.clone())))?;
+    maker.put("get_server_info", WITH_SERVER, |_, now, ()| {
         Ok((now.seen.server.map(|server| ip(&server)), now.seen.server.map(|server| server.port())))
     })
 }
@@ -53,7 +54,7 @@ fn place_of_pool(now: &Now, wanted: &LuaString) -> Result<usize> {
 }
 
 pub(super) fn fill_group(maker: &Maker<'_>) -> Result<()> {
-    maker.put("select", IN_REQUEST, |_, now, (wanted, label): (LuaString, Option<Value>)| {
+    maker.put("select", WITH_CHOICE, |_, now, (wanted, label): (LuaString, Option<Value>)| {
         if label.is_some_and(|label| !label.is_nil()) {
             return Err(Error::runtime("a label is not served"));
         }

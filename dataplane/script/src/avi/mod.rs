@@ -2,6 +2,7 @@
 //! does not exist, raise an error that says so.
 
 mod addresses;
+mod bodies;
 mod choose;
 mod crypto;
 mod groups;
@@ -67,8 +68,19 @@ impl Now {
 type Events = &'static [Event];
 const IN_ALL: Events = &Event::ALL;
 /// In which scripts see a head.
-const WITH_HEAD: Events = &[Event::Request, Event::Response, Event::Unbalanced];
-const IN_BOTH: Events = &[Event::Request, Event::Response];
+const WITH_HEAD: Events =
+    &[Event::Request, Event::RequestData, Event::Balanced, Event::Response, Event::ResponseData, Event::Unbalanced];
+/// In which they change one.
+const WITH_CHANGES: Events = &[Event::Request, Event::RequestData, Event::Balanced, Event::Response];
+/// In which they may close the connection of the client.
+const WITH_CLOSE: Events = &[Event::Request, Event::RequestData, Event::Response, Event::ResponseData];
+/// In which it is still open where a request goes.
+const WITH_CHOICE: Events = &[Event::Request, Event::RequestData];
+/// In which its server is known.
+const WITH_SERVER: Events = &[Event::Balanced, Event::Response, Event::ResponseData];
+/// In which scripts may answer.
+const WITH_ANSWER: Events =
+    &[Event::Request, Event::RequestData, Event::Response, Event::ResponseData, Event::Failed, Event::Unbalanced];
 const IN_REQUEST: Events = &[Event::Request];
 const IN_RESPONSE: Events = &[Event::Response];
 
@@ -146,7 +158,9 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
     let avi = guarded(lua, "avi", "does not exist")?;
     let tables: [(&str, &'static str, Fill); 10] = [
         ("vs", "avi.vs", vs::fill),
-        ("http", "avi.http", |maker| read::fill(maker).and_then(|()| write::fill(maker))),
+        ("http", "avi.http", |maker| {
+            read::fill(maker).and_then(|()| write::fill(maker)).and_then(|()| bodies::fill(maker))
+        }),
         ("pool", "avi.pool", choose::fill_pool),
         ("poolgroup", "avi.poolgroup", choose::fill_group),
         ("stringgroup", "avi.stringgroup", groups::fill_strings),

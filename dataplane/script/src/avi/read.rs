@@ -6,7 +6,7 @@ use super::{
     IN_ALL, Maker, Now, WITH_HEAD,
     text::{decoded, string},
 };
-use crate::{event::Event, head::Head};
+use crate::head::Head;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("method", WITH_HEAD, |lua, now, ()| string(lua, &now.seen.method))?;
@@ -15,7 +15,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("secure", WITH_HEAD, |_, now, ()| Ok(now.seen.tls.as_ref().map(|_| "on")))?;
     maker.put("hostname", WITH_HEAD, |lua, now, ()| some(lua, now.seen.host_name()))?;
     maker.put("status", WITH_HEAD, |_, now, ()| match now.event {
-        Event::Response => Ok(Some(now.seen.status.to_string())),
+        event if event.is_of_response() => Ok(Some(now.seen.status.to_string())),
         _ => Ok(None),
     })?;
     maker.put("internal_status", IN_ALL, |_, now, ()| Ok((!now.seen.cause.is_empty()).then_some(now.seen.cause)))?;
@@ -80,9 +80,9 @@ fn text(lua: &Lua, text: &[u8], decodes: bool) -> Result<LuaString> {
 /// The head that a function reads: of the event, or the one that is asked for. And whether it is the request's.
 fn head_of<'n>(now: &'n Now, context: Option<&LuaString>) -> Result<(&'n Head, bool)> {
     let is_request = match context.map(LuaString::as_bytes).as_deref() {
-        None => now.event != Event::Response,
+        None => !now.event.is_of_response(),
         Some(b"avi.HTTP_REQUEST") => true,
-        Some(b"avi.HTTP_RESPONSE") if now.event == Event::Response => false,
+        Some(b"avi.HTTP_RESPONSE") if now.event.is_of_response() => false,
         Some(b"avi.HTTP_RESPONSE") => return Err(Error::runtime("there is no response yet")),
         Some(_) => return Err(Error::runtime("takes avi.HTTP_REQUEST or avi.HTTP_RESPONSE")),
     };

@@ -7,12 +7,8 @@ use crate::library::{guarded, unserved};
 
 const NAMES: [(&str, &str); 10] = [
     ("avi.vs", "persist get_open_conns set_session_id host"),
-    (
-        "avi.http",
-        "get_req_body get_response_body get_request_id get_userid set_userid set_response_body_buffer_size disable \
-         update_cookie get_access_token saml_session_cookie",
-    ),
-    ("avi.pool", "chash name"),
+    ("avi.http", "get_request_id get_userid set_userid disable update_cookie get_access_token saml_session_cookie"),
+    ("avi.pool", "chash"),
     ("avi.poolgroup", ""),
     ("avi.stringgroup", ""),
     ("avi.ipgroup", ""),

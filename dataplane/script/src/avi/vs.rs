@@ -3,7 +3,7 @@
 use mlua::{FromLuaMulti, Function, Lua, LuaString, MultiValue, Result, Table, Value};
 
 use super::{
-    IN_ALL, IN_BOTH, Maker, rates, tables,
+    IN_ALL, Maker, WITH_CLOSE, rates, tables,
     variables::{set_variable, variable},
     write,
 };
@@ -26,7 +26,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("se_count", IN_ALL, |_, now, ()| Ok(now.served.as_ref().map_or(1, |served| served.engines.max(1))))?;
     tables::fill(maker)?;
     rates::fill(maker)?;
-    maker.put_last("close_conn", IN_BOTH, write::close)?;
+    maker.put_last("close_conn", WITH_CLOSE, write::close)?;
     maker.table.raw_set("reqvar", variables(maker)?)
 }
 

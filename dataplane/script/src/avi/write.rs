@@ -5,7 +5,7 @@ use weir_rules::EditKind;
 use weir_wire::head::{Name, is_token, may_be_value};
 
 use super::{
-    IN_ALL, IN_BOTH, IN_REQUEST, Maker, Now,
+    IN_ALL, Maker, Now, WITH_ANSWER, WITH_CHANGES, WITH_CHOICE, WITH_CLOSE,
     text::{name, number, written},
     variables::set_variable,
 };
@@ -18,26 +18,28 @@ use crate::{
 const TARGET_BYTES_MAX: usize = 8 << 10;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("add_header", IN_BOTH, |_, now, (name, value): (LuaString, Value)| {
+    maker.put("add_header", WITH_CHANGES, |_, now, (name, value): (LuaString, Value)| {
         edit(now, EditKind::Add, false, &name, Some(written(&value)?))
     })?;
-    maker.put("replace_header", IN_BOTH, |_, now, (name, value): (LuaString, Value)| {
-        if name.as_bytes().eq_ignore_ascii_case(b"host") && now.event == Event::Request {
+    maker.put("replace_header", WITH_CHANGES, |_, now, (name, value): (LuaString, Value)| {
+        if name.as_bytes().eq_ignore_ascii_case(b"host") && !now.event.is_of_response() {
             return set_host(now, &written(&value)?);
         }
         edit(now, EditKind::Replace, false, &name, Some(written(&value)?))
     })?;
-    maker.put("remove_header", IN_BOTH, |_, now, name: LuaString| edit(now, EditKind::Remove, false, &name, None))?;
-    maker.put("add_cookie", IN_BOTH, |_, now, args| cookies(now, EditKind::Add, args))?;
-    maker.put("replace_cookie", IN_BOTH, |_, now, args| cookies(now, EditKind::Replace, args))?;
-    maker.put("remove_cookie", IN_BOTH, |_, now, names: MultiValue| {
+    maker.put("remove_header", WITH_CHANGES, |_, now, name: LuaString| {
+        edit(now, EditKind::Remove, false, &name, None)
+    })?;
+    maker.put("add_cookie", WITH_CHANGES, |_, now, args| cookies(now, EditKind::Add, args))?;
+    maker.put("replace_cookie", WITH_CHANGES, |_, now, args| cookies(now, EditKind::Replace, args))?;
+    maker.put("remove_cookie", WITH_CHANGES, |_, now, names: MultiValue| {
         names.iter().try_for_each(|name| match name {
             Value::String(name) => edit(now, EditKind::Remove, true, name, None),
             other => Err(Error::runtime(format!("takes names of cookies, not a {}", other.type_name()))),
         })
     })?;
-    maker.put("set_uri", IN_REQUEST, |_, now, uri: LuaString| set_target(now, &uri.as_bytes()))?;
-    maker.put("set_path", IN_REQUEST, |_, now, path: LuaString| {
+    maker.put("set_uri", WITH_CHOICE, |_, now, uri: LuaString| set_target(now, &uri.as_bytes()))?;
+    maker.put("set_path", WITH_CHOICE, |_, now, path: LuaString| {
         // As `get_path` gives it: what would mean something in a target is encoded again.
         let mut target = encoded(&path.as_bytes(), b"%?#")?;
         if let Some(query) = now.seen.query() {
@@ -46,7 +48,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         }
         set_target(now, &target)
     })?;
-    maker.put("set_query", IN_REQUEST, |_, now, query: Value| {
+    maker.put("set_query", WITH_CHOICE, |_, now, query: Value| {
         let query = match &query {
             Value::Table(arguments) => query_of(arguments)?,
             other => written(other)?,
@@ -58,9 +60,10 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("set_reqvar", IN_ALL, |_, now, (key, value): (LuaString, Value)| {
         set_variable(now, &key.as_bytes(), &value)
     })?;
-    maker.put_last("response", IN_ALL, respond)?;
-    maker.put_last("redirect", &[Event::Request, Event::Failed, Event::Unbalanced], redirect)?;
-    maker.put_last("close_conn", IN_BOTH, close)
+    maker.put_last("response", WITH_ANSWER, respond)?;
+    let events = &[Event::Request, Event::RequestData, Event::Failed, Event::Unbalanced];
+    maker.put_last("redirect", events, redirect)?;
+    maker.put_last("close_conn", WITH_CLOSE, close)
 }
 
 pub(super) fn close(_: &Lua, now: &mut Now, reset: Option<Value>) -> Result<()> {
@@ -87,7 +90,7 @@ fn edit(now: &mut Now, kind: EditKind, cookie: bool, field: &LuaString, value: O
         let message = format!("an event makes at most {EDITS_MAX} changes of {EDIT_BYTES_MAX} bytes in all");
         return Err(Error::runtime(message));
     }
-    let is_request = now.event == Event::Request;
+    let is_request = !now.event.is_of_response();
     let head = if is_request { &mut now.seen.request } else { &mut now.seen.response };
     head.apply(&edit, is_request);
     now.acts.edits.push(edit);
@@ -104,7 +107,7 @@ fn check_value(name: &str, value: &[u8]) -> Result<()> {
 /// A table of cookies, or names and values in turn. In a response a table has one cookie and its attributes, and so have
 /// the arguments, in the order of [`ATTRIBUTES`].
 fn cookies(now: &mut Now, kind: EditKind, args: MultiValue) -> Result<()> {
-    let is_response = now.event == Event::Response;
+    let is_response = now.event.is_of_response();
     match args.front() {
         Some(Value::Table(table)) => {
             if is_response {

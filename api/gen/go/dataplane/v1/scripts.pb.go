@@ -32,6 +32,9 @@ const (
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED ScriptEvent = 3 // before the client gets a page of the engine
 	// No server takes the request, of its pool, of the others of the group and of the backup pool. Before any other fail action.
 	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED ScriptEvent = 4
+	ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE   ScriptEvent = 5 // a server gets the request now; again for each server that is tried
+	ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA  ScriptEvent = 6 // as much of the body has come as scripts want to see; no server is chosen yet
+	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_DATA ScriptEvent = 7 // the same of a response, of which the client has got nothing yet
 )
 
 // Enum value maps for ScriptEvent.
@@ -42,6 +45,9 @@ var (
 		2: "SCRIPT_EVENT_HTTP_RESP",
 		3: "SCRIPT_EVENT_HTTP_RESP_FAILED",
 		4: "SCRIPT_EVENT_HTTP_LB_FAILED",
+		5: "SCRIPT_EVENT_HTTP_LB_DONE",
+		6: "SCRIPT_EVENT_HTTP_REQ_DATA",
+		7: "SCRIPT_EVENT_HTTP_RESP_DATA",
 	}
 	ScriptEvent_value = map[string]int32{
 		"SCRIPT_EVENT_UNSPECIFIED":      0,
@@ -49,6 +55,9 @@ var (
 		"SCRIPT_EVENT_HTTP_RESP":        2,
 		"SCRIPT_EVENT_HTTP_RESP_FAILED": 3,
 		"SCRIPT_EVENT_HTTP_LB_FAILED":   4,
+		"SCRIPT_EVENT_HTTP_LB_DONE":     5,
+		"SCRIPT_EVENT_HTTP_REQ_DATA":    6,
+		"SCRIPT_EVENT_HTTP_RESP_DATA":   7,
 	}
 )
 
@@ -387,13 +396,16 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\bposition\x18\x03 \x01(\rR\bposition\"/\n" +
 	"\x05Named\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xa6\x01\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\x86\x02\n" +
 	"\vScriptEvent\x12\x1c\n" +
 	"\x18SCRIPT_EVENT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SCRIPT_EVENT_HTTP_REQ\x10\x01\x12\x1a\n" +
 	"\x16SCRIPT_EVENT_HTTP_RESP\x10\x02\x12!\n" +
 	"\x1dSCRIPT_EVENT_HTTP_RESP_FAILED\x10\x03\x12\x1f\n" +
-	"\x1bSCRIPT_EVENT_HTTP_LB_FAILED\x10\x04B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1bSCRIPT_EVENT_HTTP_LB_FAILED\x10\x04\x12\x1d\n" +
+	"\x19SCRIPT_EVENT_HTTP_LB_DONE\x10\x05\x12\x1e\n" +
+	"\x1aSCRIPT_EVENT_HTTP_REQ_DATA\x10\x06\x12\x1f\n" +
+	"\x1bSCRIPT_EVENT_HTTP_RESP_DATA\x10\aB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_scripts_proto_rawDescOnce sync.Once
