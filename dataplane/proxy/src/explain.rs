@@ -218,7 +218,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     }
     let chooses = question.tls && hello::chooses(listener);
     let named = HostName::of(question.server_name.as_bytes()).filter(|_| chooses);
-    let child = named.and_then(|named| core.snapshot.child_by_name(&service, &named)).cloned();
+    let child = named.and_then(|named| core.snapshot.child_by_name(&service, named)).cloned();
     if let Some(child) = child {
         told.child = Some((child.clone(), Chosen::ByServerName));
         service = child;
@@ -250,7 +250,7 @@ fn tell_request(
     core: &mut Core,
     now: Time,
     question: &Question,
-    (mut service, named): (Arc<VirtualService>, Option<HostName>),
+    (mut service, named): (Arc<VirtualService>, Option<HostName<'_>>),
     head: &RequestHead<'_>,
     told: &mut Explanation,
 ) -> Result<(), Local> {

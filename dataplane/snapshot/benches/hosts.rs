@@ -48,7 +48,7 @@ fn report(what: &str, snapshot: &Snapshot, parent: &Service, known: bool, host: 
         let start = Instant::now();
         for host in &hosts {
             let name = HostName::of(black_box(host).as_bytes()).expect("a name");
-            assert_eq!(black_box(snapshot.child_by_name(parent, &name)).is_some(), known, "{host}");
+            assert_eq!(black_box(snapshot.child_by_name(parent, name)).is_some(), known, "{host}");
         }
         start.elapsed() / ROUNDS as u32
     };

@@ -49,7 +49,7 @@ pub(crate) struct Children {
 
 impl Children {
     /// The child with this server name.
-    pub fn by_name(&self, name: &HostName) -> Option<&Arc<VirtualService>> {
+    pub fn by_name(&self, name: HostName<'_>) -> Option<&Arc<VirtualService>> {
         self.hosts.find(name)?.first().map(|route| &route.to.child)
     }
 
@@ -57,7 +57,7 @@ impl Children {
     /// host and path.
     pub fn by_request(
         &self,
-        host: &HostName,
+        host: HostName<'_>,
         target: &[u8],
         hold: &mut dyn FnMut(&Conditions) -> bool,
     ) -> Result<Option<&Wanting>, AmbiguousPath> {

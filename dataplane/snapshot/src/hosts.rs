@@ -4,6 +4,9 @@
 //! A name is looked up once as a whole, and once for each number of labels that patterns have, whatever the number of
 //! names. `cargo bench -p weir-snapshot` measures it.
 
+use std::hash::{Hash, Hasher};
+
+use hashbrown::Equivalent;
 use memchr::{memchr, memchr_iter};
 
 use crate::shared::Shared;
@@ -14,57 +17,73 @@ const BYTES_MAX: usize = 253;
 /// Places for dots: more than a name of this length has, and a power of two.
 const DOTS: usize = 128;
 
-/// The name of a host as it is compared: in lower case, without a port and without the dot of the root.
+/// The name of a host without a port and without the dot of the root. It is ASCII, and its case does not count. It is not
+/// copied, because to do so takes longer than to look it up.
 #[derive(Clone, Copy)]
-pub struct HostName {
-    bytes: [u8; BYTES_MAX],
-    len: u8,
-    /// Where its dots are.
-    dots: [u8; DOTS],
-    dot_count: u8,
-}
+pub struct HostName<'h>(&'h [u8]);
 
-impl HostName {
+impl<'h> HostName<'h> {
     /// `host` is a server name of TLS, or what a request gives as its host, with or without a port. `None`: it is no
-    /// name but an address, or longer than a name may be, or has more dots.
-    pub fn of(host: &[u8]) -> Option<Self> {
+    /// name but an address, or longer than a name may be.
+    pub fn of(host: &'h [u8]) -> Option<Self> {
         let end = memchr(b':', host).unwrap_or(host.len());
         let name = &host[..end];
         let name = name.strip_suffix(b".").unwrap_or(name);
-        if name.is_empty() || name.len() > BYTES_MAX || !name.is_ascii() || name[0] == b'[' {
+        if name.is_empty() || name.len() > BYTES_MAX || name[0] == b'[' {
             return None;
         }
-        let (mut bytes, mut dots, mut count) = ([0; BYTES_MAX], [0; DOTS], 0);
-        bytes[..name.len()].copy_from_slice(name);
-        bytes[..name.len()].make_ascii_lowercase();
-        // Without a branch, because nobody can foresee where the next dot is.
-        for (at, byte) in name.iter().enumerate() {
-            dots[count % DOTS] = at as u8;
-            count += usize::from(*byte == b'.');
-        }
-        (count < DOTS).then_some(Self { bytes, len: name.len() as u8, dots, dot_count: count as u8 })
+        name.is_ascii().then_some(Self(name))
     }
 
-    pub fn as_str(&self) -> &str {
-        // Always ASCII.
-        str::from_utf8(self.text()).unwrap_or_default()
-    }
-
-    fn text(&self) -> &[u8] {
-        &self.bytes[..self.len.into()]
-    }
-
-    fn dots(&self) -> &[u8] {
-        &self.dots[..self.dot_count.into()]
+    pub fn to_lower_case(&self) -> String {
+        String::from_utf8_lossy(self.0).to_ascii_lowercase()
     }
 }
 
-impl Eq for HostName {}
+impl Eq for HostName<'_> {}
 
-impl PartialEq for HostName {
+impl PartialEq for HostName<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        self.0.eq_ignore_ascii_case(other.0)
     }
+}
+
+/// A text of names by which a value is found, and the same of a name that is looked up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Text(Box<[u8]>);
+
+struct Sought<'t>(&'t [u8]);
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(caseless_hash(&self.0));
+    }
+}
+
+impl Hash for Sought<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(caseless_hash(self.0));
+    }
+}
+
+impl Equivalent<Text> for Sought<'_> {
+    fn equivalent(&self, text: &Text) -> bool {
+        self.0.eq_ignore_ascii_case(&text.0)
+    }
+}
+
+/// A hash of a text in which the case of letters does not count.
+fn caseless_hash(text: &[u8]) -> u64 {
+    const LOWER: u64 = 0x2020_2020_2020_2020;
+    // A prime near the golden ratio of all numbers.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u64| {
+        let mixed = (hash ^ (word | LOWER)).wrapping_mul(SPREAD);
+        mixed ^ mixed >> 32
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    let hash = words.iter().fold(text.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(hash, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)))
 }
 
 /// A name as an operator writes it, in lower case.
@@ -113,9 +132,9 @@ impl Pattern {
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<T> {
     /// By the text of exact names, and by what follows the `*.` or the dot of others.
-    names: Shared<Box<[u8]>, Named<T>>,
+    names: Shared<Text, Named<T>>,
     /// By what precedes the `.*`.
-    beginnings: Shared<Box<[u8]>, T>,
+    beginnings: Shared<Text, T>,
     /// How many patterns there are, by how many labels their texts have: of those for endings, and for beginnings.
     endings_with: Lengths,
     beginnings_with: Lengths,
@@ -174,26 +193,26 @@ impl<T: Clone> Hosts<T> {
             Pattern::Below(_) | Pattern::From(_) => *self.endings_with.of(name) += 1,
             Pattern::Beginning(_) => {
                 *self.beginnings_with.of(name) += 1;
-                return drop(self.beginnings.insert(name.into(), value));
+                return drop(self.beginnings.insert(Text(name.into()), value));
             }
         }
-        let mut named = self.names.remove(name).unwrap_or(Named { exact: None, from: None, below: None });
+        let mut named = self.names.remove(&Sought(name)).unwrap_or(Named { exact: None, from: None, below: None });
         *named.slot(pattern) = Some(value);
-        self.names.insert(name.into(), named);
+        self.names.insert(Text(name.into()), named);
     }
 
     /// Removes a pattern.
     pub fn take(&mut self, pattern: &Pattern) -> Option<T> {
         let name = pattern.text();
         if let Pattern::Beginning(_) = pattern {
-            let taken = self.beginnings.remove(name)?;
+            let taken = self.beginnings.remove(&Sought(name))?;
             *self.beginnings_with.of(name) -= 1;
             return Some(taken);
         }
-        let mut named = self.names.remove(name)?;
+        let mut named = self.names.remove(&Sought(name))?;
         let taken = named.slot(pattern).take();
         if named.exact.is_some() || named.from.is_some() || named.below.is_some() {
-            self.names.insert(name.into(), named);
+            self.names.insert(Text(name.into()), named);
         }
         if taken.is_some() && !matches!(pattern, Pattern::Exact(_)) {
             *self.endings_with.of(name) -= 1;
@@ -202,17 +221,24 @@ impl<T: Clone> Hosts<T> {
     }
 
     /// What a name leads to.
-    pub fn find(&self, name: &HostName) -> Option<&T> {
-        let whole = self.names.get(name.text()).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
-        whole.or_else(|| self.find_pattern(name))
+    pub fn find(&self, name: HostName<'_>) -> Option<&T> {
+        let text = name.0;
+        let whole = self.names.get(&Sought(text)).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
+        whole.or_else(|| self.find_pattern(text))
     }
 
-    fn find_pattern(&self, name: &HostName) -> Option<&T> {
-        let (text, dots) = (name.text(), name.dots());
+    fn find_pattern(&self, text: &[u8]) -> Option<&T> {
+        let (mut places, mut count) = ([0; DOTS], 0);
+        // Without a branch, because nobody can foresee where the next dot is.
+        for (at, byte) in text.iter().enumerate() {
+            places[count % DOTS] = at as u8;
+            count += usize::from(*byte == b'.');
+        }
+        let dots = places.get(..count)?;
         let labels = dots.len() + 1;
         let mut endings = dots.iter().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
-            let named = self.names.get(&text[usize::from(*dot) + 1..])?;
+            let named = self.names.get(&Sought(&text[usize::from(*dot) + 1..]))?;
             Some((*dot, named.below.as_ref().or(named.from.as_ref())?))
         });
         // Of two patterns the longer one.
@@ -220,7 +246,7 @@ impl<T: Clone> Hosts<T> {
         let mut beginnings = dots.iter().rev().zip(1..).filter(|(_, behind)| self.beginnings_with.has(labels - behind));
         let beginning = beginnings.find_map(|(dot, _)| {
             let dot = usize::from(*dot);
-            (dot >= shortest).then(|| self.beginnings.get(&text[..dot])).flatten()
+            (dot >= shortest).then(|| self.beginnings.get(&Sought(&text[..dot]))).flatten()
         });
         beginning.or(ending.map(|(_, value)| value))
     }
@@ -237,7 +263,7 @@ mod tests {
     }
 
     fn found(hosts: &Hosts<String>, name: &str) -> String {
-        HostName::of(name.as_bytes()).and_then(|name| hosts.find(&name)).cloned().unwrap_or_default()
+        HostName::of(name.as_bytes()).and_then(|name| hosts.find(name)).cloned().unwrap_or_default()
     }
 
     #[test]
@@ -312,21 +338,30 @@ mod tests {
     }
 
     #[test]
-    fn name_is_in_lower_case_and_its_dots_are_known() {
-        for len in 1..=BYTES_MAX {
-            let bytes = |first: usize| (0..len).map(move |at| b".@AZ[`az{-"[(first + at * 7) % 10]);
-            for text in (0..10).map(|first| bytes(first).collect::<Vec<_>>()) {
-                let Some(name) = HostName::of(&text) else {
-                    assert!(text[0] == b'[' || text == b".", "{text:?}");
-                    continue;
-                };
-                let kept = text.strip_suffix(b".").unwrap_or(&text);
-                assert_eq!(name.as_str().as_bytes(), kept.to_ascii_lowercase());
-                let dots = name.dots().iter().map(|dot| usize::from(*dot));
-                assert!(dots.eq(memchr_iter(b'.', kept)), "{text:?}");
-            }
+    fn case_of_a_name_does_not_count() {
+        let texts = (1..=BYTES_MAX).map(|len| (0..len).map(|at| b"az-9.Q"[(at * 7 + len) % 6]).collect::<Vec<_>>());
+        for text in texts {
+            let other: Vec<u8> =
+                text.iter().map(|byte| byte ^ if byte.is_ascii_alphabetic() { 0x20 } else { 0 }).collect();
+            assert_eq!(caseless_hash(&text), caseless_hash(&other));
+            assert!(Sought(&other).equivalent(&Text(text.clone().into())));
+            assert!(HostName::of(&text) == HostName::of(&other), "{text:?}");
         }
+        assert!(HostName::of(b"a[.test") != HostName::of(b"a{.test"));
+        assert_eq!(HostName::of(b"WWW.a.Test.:80").unwrap().to_lower_case(), "www.a.test");
         assert!((0x80..=u8::MAX).all(|byte| HostName::of(&[b'a', byte]).is_none()));
+    }
+
+    #[test]
+    fn names_that_are_alike_have_other_hashes() {
+        let names = (0..100_000).map(|n| format!("host-{n}.shop.example.com"));
+        let hashes: std::collections::BTreeSet<_> = names.map(|name| caseless_hash(name.as_bytes())).collect();
+        assert_eq!(hashes.len(), 100_000);
+    }
+
+    #[test]
+    fn name_of_dots_leads_nowhere() {
+        assert_eq!(found(&hosts(&["*.test"]), &".".repeat(BYTES_MAX)), "");
     }
 
     #[test]

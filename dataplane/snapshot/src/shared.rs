@@ -2,14 +2,13 @@
 //! shares all unchanged objects with the previous one, however many there are.
 
 use std::{
-    borrow::Borrow,
     fmt,
     hash::{BuildHasher, Hash},
     sync::Arc,
 };
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{Equivalent, HashTable};
 
 /// An insertion copies the list of branches, one branch, and one shard. The largest map (16,384 objects of one kind) has
 /// 64 entries per shard.
@@ -39,19 +38,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         self.len
     }
 
-    pub fn get<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> Option<&V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get<Q: ?Sized + Hash + Equivalent<K>>(&self, key: &Q) -> Option<&V> {
         let hash = hash(key);
-        let entry = self.shard(hash)?.find(hash, |entry| entry.key.borrow() == key);
+        let entry = self.shard(hash)?.find(hash, |entry| key.equivalent(&entry.key));
         entry.map(|entry| &entry.value)
     }
 
-    pub fn contains<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
+    pub fn contains<Q: ?Sized + Hash + Equivalent<K>>(&self, key: &Q) -> bool {
         self.get(key).is_some()
     }
 
@@ -67,14 +60,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Shared<K, V> {
         None
     }
 
-    pub fn remove<Q: ?Sized + Eq + Hash>(&mut self, key: &Q) -> Option<V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn remove<Q: ?Sized + Hash + Equivalent<K>>(&mut self, key: &Q) -> Option<V> {
         // Look first, so that the removal of an unknown key copies nothing.
         self.get(key)?;
         let hash = hash(key);
-        let found = self.shard_mut(hash).find_entry(hash, |entry| entry.key.borrow() == key).ok()?;
+        let found = self.shard_mut(hash).find_entry(hash, |entry| key.equivalent(&entry.key)).ok()?;
         let (Entry { value, .. }, _) = found.remove();
         self.len -= 1;
         Some(value)

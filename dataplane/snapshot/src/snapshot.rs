@@ -120,7 +120,7 @@ impl Snapshot {
     }
 
     /// The child of a virtual service that has this server name.
-    pub fn child_by_name(&self, parent: &VirtualService, name: &HostName) -> Option<&Arc<VirtualService>> {
+    pub fn child_by_name(&self, parent: &VirtualService, name: HostName<'_>) -> Option<&Arc<VirtualService>> {
         self.children.get(&parent.id)?.by_name(name)
     }
 
@@ -129,7 +129,7 @@ impl Snapshot {
     pub fn child_by_request(
         &self,
         parent: &VirtualService,
-        host: &HostName,
+        host: HostName<'_>,
         target: &[u8],
         hold: &mut dyn FnMut(&Conditions) -> bool,
     ) -> Result<Option<&Wanting>, AmbiguousPath> {

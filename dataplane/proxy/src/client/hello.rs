@@ -8,7 +8,7 @@ use crate::{buf::Buf, connection::inbox::Inbox};
 
 #[derive(Default)]
 pub(crate) struct Hello {
-    reader: ClientHelloReader,
+    pub reader: ClientHelloReader,
     /// All that has come.
     pub held: Inbox,
 }
@@ -35,9 +35,9 @@ impl Hello {
     pub fn pieces(&self) -> usize {
         self.held.pieces()
     }
+}
 
-    /// `None`: it names no host, or is none.
-    pub fn name(&self) -> Option<HostName> {
-        HostName::of(self.reader.client_hello().ok()?.server_name()?.as_bytes())
-    }
+/// `None`: it names no host, or is none.
+pub(super) fn name_in(reader: &ClientHelloReader) -> Option<HostName<'_>> {
+    HostName::of(reader.client_hello().ok()?.server_name()?.as_bytes())
 }

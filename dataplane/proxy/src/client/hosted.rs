@@ -8,7 +8,11 @@ use weir_telemetry::HandshakeFault;
 use weir_wire::head::RequestHead;
 
 use crate::{
-    client::{Client, Stage, handshake, ruled},
+    client::{
+        Client, Stage, handshake,
+        hello::{self, Hello},
+        ruled,
+    },
     connection::channel::Channel,
     core::Core,
     error::Error,
@@ -19,7 +23,7 @@ use crate::{
 pub(crate) struct Came<'c> {
     pub service: &'c Arc<VirtualService>,
     pub is_tls: bool,
-    pub named: Option<HostName>,
+    pub named: Option<HostName<'c>>,
 }
 
 impl Came<'_> {
@@ -28,7 +32,7 @@ impl Came<'_> {
     pub fn choose(
         &self,
         snapshot: &Snapshot,
-        host: Option<HostName>,
+        host: Option<HostName<'_>>,
         head: &RequestHead<'_>,
         hold: &mut dyn FnMut(&Conditions) -> bool,
         has_sibling: impl Fn() -> bool,
@@ -36,7 +40,7 @@ impl Came<'_> {
         match self.service.role {
             Role::Parent(Hosting::ByRequest) => {
                 let Some(host) = host else { return Ok(None) };
-                let found = snapshot.child_by_request(self.service, &host, head.path, hold);
+                let found = snapshot.child_by_request(self.service, host, head.path, hold);
                 found.map(|found| found.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
             }
             Role::ByServerName { any_host: false } if host.is_none() || host != self.named => {
@@ -60,7 +64,7 @@ impl Client {
         scratch: &mut Scratch,
     ) -> Result<Option<Wanting>, Error> {
         let host = head.host.and_then(HostName::of);
-        let sibling = || self.sibling(snapshot, &host.filter(|_| http2)?);
+        let sibling = || self.sibling(snapshot, host.filter(|_| http2)?);
         let named = self.connection.channel.server_name();
         let came = Came { service: &self.service, is_tls: self.facts.is_tls(), named };
         let mut hold = |conditions: &Conditions| {
@@ -73,7 +77,7 @@ impl Client {
 
     /// The child that serves another host of this client's listener. A client of HTTP/2 may use one connection for several
     /// hosts; the answer 421 has it open another one (RFC 9113 §9.1.2).
-    fn sibling<'s>(&self, snapshot: &'s Snapshot, host: &HostName) -> Option<&'s Arc<VirtualService>> {
+    fn sibling<'s>(&self, snapshot: &'s Snapshot, host: HostName<'_>) -> Option<&'s Arc<VirtualService>> {
         snapshot.child_by_name(&snapshot.listener(self.listener())?.service, host)
     }
 
@@ -115,10 +119,10 @@ impl Client {
         if !self.look_up_service(core) {
             return Err(Error::ClientTls(HandshakeFault::Unserved));
         }
-        let name = hello.name();
-        let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, &name)).cloned();
+        let Hello { reader, mut held } = *hello;
+        let name = hello::name_in(&reader);
+        let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, name)).cloned();
         self.service = child.unwrap_or_else(|| self.service.clone());
-        let mut held = hello.held;
         while let Some(piece) = self.connection.inbox.pop() {
             held.push(piece);
         }
@@ -142,7 +146,7 @@ impl Client {
     /// The child that this client was given to, if its server name still leads there.
     pub(super) fn found_by_name<'c>(&self, core: &'c Core, parent: &VirtualService) -> Option<&'c Arc<VirtualService>> {
         let found = match self.connection.channel.server_name() {
-            Some(name) => core.snapshot.child_by_name(parent, &name),
+            Some(name) => core.snapshot.child_by_name(parent, name),
             // Of a tunnel whose TLS goes through, the name is not kept.
             None => core.snapshot.child(parent, &self.service.uuid),
         };

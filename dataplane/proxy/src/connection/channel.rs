@@ -32,18 +32,18 @@ impl Channel {
     }
 
     /// The same, for a client whose server name has chosen the configuration.
-    pub fn accept_named(config: &ServerConfig, peer: SocketAddr, name: Option<HostName>) -> Result<Self, Error> {
+    pub fn accept_named(config: &ServerConfig, peer: SocketAddr, name: Option<HostName<'_>>) -> Result<Self, Error> {
         let mut session = TlsSession::server(config)?;
         if config.keeps_origin {
             session.set_origin(origin_of(peer));
         }
         let mut secure = Secure::new(session);
-        secure.name = name.map(|name| name.as_str().into());
+        secure.name = name.map(|name| name.to_lower_case().into());
         Ok(Self::Tls(Box::new(secure)))
     }
 
     /// The server name that has chosen the configuration, if one has.
-    pub fn server_name(&self) -> Option<HostName> {
+    pub fn server_name(&self) -> Option<HostName<'_>> {
         match self {
             Channel::Tls(secure) => HostName::of(secure.name.as_ref()?.as_bytes()),
             Channel::Plain | Channel::Stream(_) => None,

@@ -253,7 +253,7 @@ fn changed_children(change: impl FnOnce(&mut Plan)) -> (Snapshot, Snapshot) {
 
 fn child_of_shop(snapshot: &Snapshot, name: &str) -> Option<String> {
     let name = HostName::of(name.as_bytes()).unwrap();
-    Some(snapshot.child_by_name(snapshot.service(SHOP).unwrap(), &name)?.uuid.clone())
+    Some(snapshot.child_by_name(snapshot.service(SHOP).unwrap(), name)?.uuid.clone())
 }
 
 #[test]

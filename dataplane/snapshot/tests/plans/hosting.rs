@@ -54,7 +54,7 @@ fn build(plan: &Plan) -> Snapshot {
 /// The child that gets a path; "parent": none.
 fn child(snapshot: &Snapshot, path: &str) -> Result<String, AmbiguousPath> {
     let (parent, host) = (snapshot.service(SHOP).unwrap(), HostName::of(HOST.as_bytes()).unwrap());
-    let found = snapshot.child_by_request(parent, &host, path.as_bytes(), &mut |_| true)?;
+    let found = snapshot.child_by_request(parent, host, path.as_bytes(), &mut |_| true)?;
     Ok(found.map_or("parent", |found| &found.child.uuid).to_owned())
 }
 

@@ -26,9 +26,9 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
         for host in ["a.test", "test", "b.a.test", "x.y.test", "a.other", "other"] {
             let name = HostName::of(host.as_bytes()).unwrap();
             let by_path = ["/1", "/2", "/"]
-                .map(|path| snapshot.child_by_request(service, &name, path.as_bytes(), &mut |_| true).unwrap());
+                .map(|path| snapshot.child_by_request(service, name, path.as_bytes(), &mut |_| true).unwrap());
             let by_path = by_path.map(|found| found.map(|found| &found.child));
-            for child in by_path.into_iter().chain([snapshot.child_by_name(service, &name)]) {
+            for child in by_path.into_iter().chain([snapshot.child_by_name(service, name)]) {
                 assert!(child.is_none_or(|child| Arc::ptr_eq(child, snapshot.service(&child.uuid).unwrap())));
                 let entry = all.entry(format!("{host} of {}", service.uuid)).or_default();
                 *entry += child.map_or("none", |child| &child.uuid);
