@@ -36,8 +36,7 @@ var withoutAlgorithm = map[string]string{
 
 // withoutHash says the same of the input of a hash. The client's address is hashed instead.
 var withoutHash = map[string]string{
-	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_STRING": "only a DataScript can give the string",
-	"LB_ALGORITHM_CONSISTENT_HASH_CALLID":        "engines do not read SIP",
+	"LB_ALGORITHM_CONSISTENT_HASH_CALLID": "engines do not read SIP",
 }
 
 var hashInputs = map[string]dataplanev1.HashInput{
@@ -45,6 +44,8 @@ var hashInputs = map[string]dataplanev1.HashInput{
 	"LB_ALGORITHM_CONSISTENT_HASH_SOURCE_IP_ADDRESS_AND_PORT": dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT,
 	"LB_ALGORITHM_CONSISTENT_HASH_URI":                        dataplanev1.HashInput_HASH_INPUT_URI,
 	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER":              dataplanev1.HashInput_HASH_INPUT_HEADER,
+	// DataScripts give the string. Of a request for which none does, the address is hashed.
+	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_STRING": dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS,
 }
 
 // pool converts a pool, the monitors of it that engines can run, and what TLS to its servers needs.

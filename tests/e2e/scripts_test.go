@@ -162,3 +162,46 @@ func TestScriptsSeeBodiesAsPageSays(t *testing.T) {
 		})
 	}
 }
+
+// The script of docs/datascript.md that binds clients to servers, as it stands there.
+func TestScriptsBindAsTheirPageSays(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	scripts := blocks(t, "datascript.md", "lua")
+	at := slices.IndexFunc(scripts, func(script string) bool { return strings.Contains(script, "avi.vs.persist") })
+	if at < 0 {
+		t.Fatal("the page has no script that binds")
+	}
+	s.create("pool", client.Object{"name": "both", "lb_algorithm": "LB_ALGORITHM_ROUND_ROBIN",
+		"servers": serverList([]string{telling(t, "one"), telling(t, "two")})})
+	s.create("vsdatascriptset", client.Object{"name": "bind",
+		"datascript": list{object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": scripts[at]}}})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["pool_ref"] = client.Ref("pool", "both")
+		o["vs_datascripts"] = list{object{"index": 1, "vs_datascript_set_ref": client.Ref("vsdatascriptset", "bind")}}
+	})
+	ask := func(token string) string {
+		name, _, _ := strings.Cut(s.ask(false, "shop.test", "/x", "-H", "X-Token: "+token), ":")
+		return name
+	}
+	s.eventually("a client stays at its server", func() error {
+		first := ask("first")
+		for range 12 {
+			if name := ask("first"); name != first || name == "web" {
+				return fmt.Errorf("got %s after %s", name, first)
+			}
+		}
+		return nil
+	})
+	found := map[string]bool{}
+	for i := range 12 {
+		token := fmt.Sprint("token ", i)
+		name := ask(token)
+		found[name] = true
+		if again := ask(token); again != name {
+			t.Errorf("%s: got %s after %s", token, again, name)
+		}
+	}
+	if !found["one"] || !found["two"] {
+		t.Errorf("all clients are at %v", found)
+	}
+}

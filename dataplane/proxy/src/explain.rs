@@ -307,7 +307,7 @@ fn tell_request(
             let ruled = Ruled {
                 to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
-                edits: Edits::default(),
+                ..Ruled::default()
             };
             rule_edits = std::mem::take(&mut judged.edits);
             decided(judged)?;
@@ -424,6 +424,8 @@ fn tell_scripts(
                 };
                 ruled.server = steered.server;
             }
+            ruled.key = steered.key;
+            ruled.bound = steered.persist.and_then(|persist| persist.server);
             Ok(())
         }
     }
@@ -446,6 +448,10 @@ struct Ruled {
     server: Option<u32>,
     /// Of scripts.
     edits: Edits<'static>,
+    /// What scripts have pools go by that choose servers by a hash.
+    key: Option<HashKey>,
+    /// Where they bind it to by a key of their own.
+    bound: Option<SocketAddr>,
 }
 
 /// What the client gets where a rule ends the request.
@@ -493,7 +499,8 @@ fn tell_server(
             (pool, action)
         }
     };
-    let aborts = pool.is_some_and(|pool| tell_pick(core, now, pool, (head, client), ruled.server, told));
+    let aborts = pool
+        .is_some_and(|pool| tell_pick(core, now, pool, (head, client), (ruled.server, ruled.key, ruled.bound), told));
     if told.queued.is_some() {
         return Ok(());
     }
@@ -504,7 +511,7 @@ fn tell_server(
     {
         action = Some(backup.fail_action.clone());
         told.member = Some(PickedMember::AsBackup);
-        tell_pick(core, now, backup, (head, client), None, told);
+        tell_pick(core, now, backup, (head, client), (None, ruled.key, ruled.bound), told);
     }
     if told.picked.is_some() {
         return Ok(());
@@ -530,11 +537,14 @@ fn tell_pick(
     now: Time,
     pool: Arc<Pool>,
     (head, client): (Option<&RequestHead<'_>>, SocketAddr),
-    ruled: Option<u32>,
+    (ruled, key, bound_to): (Option<u32>, Option<HashKey>, Option<SocketAddr>),
     told: &mut Explanation,
 ) -> bool {
     let mut aborts = false;
-    let key = balance_key(&pool, head, client, || None);
+    let found = bound_to.and_then(|bound_to| pool.servers.iter().find(|server| server.address == bound_to));
+    let ruled = ruled.or(found.map(|server| server.id));
+    let key = key.filter(|_| pool.balance.algorithm == Algorithm::ConsistentHash);
+    let key = key.unwrap_or_else(|| balance_key(&pool, head, client, || None));
     let unix_s = core.date.unix_s();
     let binding = head.and_then(|head| Some(pool.persistence.as_ref()?.named_by(&head.fields, unix_s)));
     let named = binding.and_then(Binding::server);

@@ -4,9 +4,10 @@ mod lent;
 
 use std::{rc::Rc, sync::Arc};
 
+use weir_balance::HashKey;
 use weir_rate::Beyond;
 use weir_rules::{EditKind, Edits};
-use weir_script::{Acts, BODY_BYTES_MAX, Chosen, Ending, Event, HeadEdit, Ran, Scripts, Seen};
+use weir_script::{Acts, BODY_BYTES_MAX, Chosen, Ending, Event, HeadEdit, Persist, Ran, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
 
@@ -31,6 +32,9 @@ pub(crate) struct Steered {
     pub pool: Option<Arc<Pool>>,
     /// The dense id of a server.
     pub server: Option<u32>,
+    /// What pools go by that choose servers by a hash.
+    pub key: Option<HashKey>,
+    pub persist: Option<Persist>,
     /// Bytes of the request's body that scripts want to see; 0: nothing.
     pub collect: usize,
     /// What later events see.
@@ -292,6 +296,8 @@ impl Steered {
             }
         }
         self.collect = acts.collect;
+        self.persist = acts.persist.or(self.persist.take());
+        self.key = acts.hashed.as_deref().map(HashKey::of).or(self.key);
         push(&mut self.edits, acts.edits);
         if acts.target_changed {
             self.edits.set_target(seen.target.clone());

@@ -3,6 +3,8 @@
 use weir_rate::Beyond;
 use weir_rules::EditKind;
 
+use crate::persist::Persist;
+
 /// A change of the head of a request, or of a response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeadEdit {
@@ -45,6 +47,10 @@ pub struct Acts {
     pub target_changed: bool,
     pub host_changed: bool,
     pub chosen: Option<Chosen>,
+    /// A script binds the request to a server by a key of its own.
+    pub persist: Option<Persist>,
+    /// What pools hash that choose servers by a hash.
+    pub hashed: Option<Vec<u8>>,
     /// Bytes of the body that a script wants to see; 0: nothing.
     pub collect: usize,
     pub ending: Option<Ending>,

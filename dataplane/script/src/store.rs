@@ -308,7 +308,7 @@ impl Shard {
 }
 
 /// The names of a table and of a key in it.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Key(Box<[u8]>);
 
 impl Key {

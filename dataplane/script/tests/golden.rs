@@ -143,7 +143,7 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 fn told(ran: &Ran, seen: &Seen) -> String {
-    let Acts { edits, target_changed, host_changed, chosen, collect, ending, log, .. } = &ran.acts;
+    let Acts { edits, target_changed, host_changed, chosen, persist, hashed, collect, ending, log, .. } = &ran.acts;
     let mut all = Vec::new();
     if !log.is_empty() {
         all.push(format!("log {}", log.replace('\n', " / ")));
@@ -169,6 +169,13 @@ fn told(ran: &Ran, seen: &Seen) -> String {
         Some(Chosen::Pool { pool, server: None, .. }) => all.push(format!("pool {pool}")),
         Some(Chosen::Pool { pool, server: Some(server), .. }) => all.push(format!("pool {pool} server {server}")),
         Some(Chosen::Group { group, .. }) => all.push(format!("group {group}")),
+    }
+    if let Some(persist) = persist {
+        let at = persist.server.map(|server| format!(" at {server}")).unwrap_or_default();
+        all.push(format!("persists{at}"));
+    }
+    if let Some(hashed) = hashed {
+        all.push(format!("hashed {}", text_of(hashed)));
     }
     if *collect > 0 {
         all.push(format!("wants {collect} bytes"));

@@ -2,11 +2,12 @@
 
 use std::{mem, net::IpAddr, sync::Arc};
 
+use weir_balance::HashKey;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_script::{Ending, Seen};
+use weir_script::{Ending, Persist, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -103,6 +104,10 @@ pub(super) struct Ruled<'p> {
     pub collect: usize,
     /// A rule has chosen where the request goes.
     has_ruled_place: bool,
+    /// What scripts have pools go by that choose servers by a hash.
+    key: Option<HashKey>,
+    /// Scripts bind it to a server by a key of their own.
+    persist: Option<Persist>,
     /// Of who asks; `None`: that of its connection.
     pub address: Option<IpAddr>,
     /// The servers of its pool set the cookie that leads clients back.
@@ -130,6 +135,8 @@ impl<'p> Ruled<'p> {
             seen: None,
             collect: 0,
             has_ruled_place,
+            key: None,
+            persist: None,
             compressed: None,
             rewritten: None,
             caching: None,
@@ -195,14 +202,14 @@ impl<'p> Ruled<'p> {
 
     /// Adds what scripts want. A pool that a rule has chosen stays.
     pub fn steer(&mut self, steered: Steered) {
-        let Steered { edits, within, pool, server, collect, seen } = steered;
+        let Steered { edits, within, pool, server, key, persist, collect, seen } = steered;
         if matches!(self.within, Within::Service) {
             (self.within, self.pool, self.server) = (within, pool, server);
         }
         if !edits.is_empty() {
             self.edits.get_or_insert_default().append(edits);
         }
-        (self.seen, self.collect) = (seen, collect);
+        (self.seen, self.collect, self.key, self.persist) = (seen, collect, key, persist);
     }
 
     /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
@@ -263,6 +270,13 @@ impl<'p> Ruled<'p> {
         }
         if let Some(seen) = self.seen.take() {
             exchange.keep_seen(seen);
+        }
+        if let Some(key) = self.key {
+            exchange.hash_by(key);
+        }
+        if let Some(persist) = self.persist.take() {
+            exchange.persist_by(persist);
+            exchange.prefer_server_of_scripts();
         }
         if self.collect > 0 {
             exchange.collect(Collecting { bytes: self.collect, may_choose: !self.has_ruled_place });

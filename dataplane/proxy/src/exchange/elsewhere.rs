@@ -74,6 +74,7 @@ impl Exchange {
         (elsewhere.left, elsewhere.tries_before) = (left, tries_before);
         elsewhere.at_backup |= is_backup;
         self.chosen = Some(pool);
+        self.prefer_key_of_scripts();
         if self.named.take().is_some() && self.bond.get() == Bond::Kept {
             self.bond.set(Bond::ServerBusy);
         }

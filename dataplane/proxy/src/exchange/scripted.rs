@@ -1,6 +1,7 @@
 //! What scripts still want of an exchange.
 
-use weir_script::{Ending, Seen};
+use weir_balance::HashKey;
+use weir_script::{Ending, Persist, Seen};
 
 use crate::{buf::Buf, exchange::held::Held};
 
@@ -11,6 +12,10 @@ pub(super) struct Scripted {
     pub seen: Option<Box<Seen>>,
     /// What they answer instead of a server.
     pub ending: Option<Box<Ending>>,
+    /// What pools go by that choose servers by a hash. `None`: as the pool says.
+    pub key: Option<HashKey>,
+    /// They bind it to a server by a key of their own.
+    pub persist: Option<Persist>,
     /// `None`: they want to see nothing of the request's body.
     pub collecting: Option<Collecting>,
     /// `None`: they want to see nothing of the response's body, or all that was kept for them has gone to the client.
@@ -42,6 +47,13 @@ impl Collected {
             content.extend_from_slice(&piece[..piece.len().min(room)]);
         }
         content
+    }
+}
+
+impl Scripted {
+    /// Whether they may have to do with the choice of its server.
+    pub fn is_shown_choice(&self) -> bool {
+        self.seen.is_some() || self.persist.is_some()
     }
 }
 

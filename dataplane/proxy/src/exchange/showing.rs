@@ -1,6 +1,7 @@
 //! The scripts that see more of an exchange: whether some are to run, and what is kept for them.
 
-use weir_script::{Ending, Seen};
+use weir_balance::{Algorithm, HashKey};
+use weir_script::{Ending, Persist, Seen};
 use weir_wire::http1::{Body, Framing};
 
 use crate::{
@@ -8,6 +9,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange, Phase,
+        bond::Bond,
         incoming::Form,
         scripted::{Collected, Collecting},
     },
@@ -31,7 +33,7 @@ impl Exchange {
         match &self.aside {
             None => Ready::Now,
             Some(_) if self.has_waited_out(now) => Ready::TooLate,
-            Some(aside) if aside.scripted.seen.is_some() => Ready::ForScripts,
+            Some(aside) if aside.scripted.is_shown_choice() => Ready::ForScripts,
             Some(_) => Ready::Now,
         }
     }
@@ -54,6 +56,40 @@ impl Exchange {
 
     pub fn take_ending(&mut self) -> Option<Ending> {
         self.aside.as_mut()?.scripted.ending.take().map(|ending| *ending)
+    }
+
+    /// Scripts say what pools go by that choose servers by a hash.
+    pub fn hash_by(&mut self, key: HashKey) {
+        self.aside().scripted.key = Some(key);
+        self.prefer_key_of_scripts();
+    }
+
+    /// Another pool has got the request.
+    pub fn prefer_key_of_scripts(&mut self) {
+        if let Some(key) = self.aside.as_ref().and_then(|aside| aside.scripted.key)
+            && self.pool().is_some_and(|pool| pool.balance.algorithm == Algorithm::ConsistentHash)
+        {
+            self.key = key;
+        }
+    }
+
+    /// Scripts bind it to a server by a key of their own.
+    pub fn persist_by(&mut self, persist: Persist) {
+        self.aside().scripted.persist = Some(persist);
+    }
+
+    /// The server that has got the last request with the key of a script, unless a rule or a script has chosen one.
+    pub fn prefer_server_of_scripts(&mut self) {
+        let bound = self.aside.as_ref().and_then(|aside| aside.scripted.persist.as_ref()?.server);
+        let Some((bound, pool)) = bound.zip(self.pool()).filter(|_| self.bond.get() != Bond::Ruled) else { return };
+        if let Some(server) = pool.servers.iter().find(|server| server.address == bound).map(|server| server.id) {
+            (self.named, self.bond) = (Some(server), Bond::default().into());
+        }
+    }
+
+    /// How scripts bind it to a server.
+    pub fn persist(&self) -> Option<&Persist> {
+        self.aside.as_ref()?.scripted.persist.as_ref()
     }
 
     /// Has scripts run for the body of the request.

@@ -59,7 +59,13 @@ impl ClientSide<'_> {
     /// Follows what scripts want of a request whose head is written.
     fn steer<I: Io>(&mut self, io: &mut I, steered: Steered, collecting: Collecting) -> Result<(), Error> {
         let Self { exchange, core, .. } = self;
-        let Steered { edits, within, pool, server, .. } = steered;
+        let Steered { edits, within, pool, server, key, persist, .. } = steered;
+        if let Some(persist) = persist {
+            exchange.persist_by(persist);
+        }
+        if let Some(key) = key {
+            exchange.hash_by(key);
+        }
         if !edits.is_empty() {
             if edits.target().is_some()
                 && let Some(asked) = exchange.target()
@@ -72,6 +78,7 @@ impl ClientSide<'_> {
         }
         let moves = collecting.may_choose && !matches!(within, Within::Service);
         if !moves && edits.host().is_none() {
+            exchange.prefer_server_of_scripts();
             return Ok(());
         }
         let before = exchange.pool().cloned();
@@ -109,7 +116,9 @@ impl ClientSide<'_> {
             exchange.chosen = pool;
             exchange.stay_within(within);
             exchange.begin_at_backup(is_at_backup);
+            exchange.prefer_key_of_scripts();
         }
+        exchange.prefer_server_of_scripts();
         Ok(())
     }
 
@@ -143,7 +152,11 @@ pub(super) fn show_choice<I: Io>(
     (exchange, client, server, core): (&mut Exchange, &Client, &Server, &mut Core),
     head: Buf,
 ) -> Result<Buf, Error> {
-    if !exchange.service.scripts.as_deref().is_some_and(|scripts| scripts.on_choice) {
+    let Some(scripts) = exchange.service.scripts.as_deref() else { return Ok(head) };
+    if let Some(persist) = exchange.persist() {
+        persist.bind(&scripts.served.store, server.place.address, io.now().nanos);
+    }
+    if !scripts.on_choice {
         return Ok(head);
     }
     let service = exchange.service.clone();

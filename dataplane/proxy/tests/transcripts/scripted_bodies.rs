@@ -478,7 +478,8 @@ fn responses_on_streams_wait_for_their_scripts() {
 
 #[test]
 fn model_in_a_body_chooses_a_pool_as_its_page_says() {
-    let mut plan = scripted(&[(REQ, documented(7)), (REQ_DATA, documented(8))]);
+    let mut plan =
+        scripted(&[(REQ, documented("set_request_body_buffer_size")), (REQ_DATA, documented("get_req_body"))]);
     plan.script_sets[0].pools[0].name = "large".into();
     let mut stage = Stage::new(&plan);
     for (body, address) in [
@@ -501,7 +502,11 @@ fn model_in_a_body_chooses_a_pool_as_its_page_says() {
 
 #[test]
 fn tokens_of_responses_count_as_their_page_says() {
-    let mut plan = scripted(&[(REQ, documented(9)), (RESP, documented(10)), (RESP_DATA, documented(11))]);
+    let mut plan = scripted(&[
+        (REQ, documented("exceed(\"tokens\", avi.vs.client_ip(), 0)")),
+        (RESP, documented("set_response_body_buffer_size")),
+        (RESP_DATA, documented("get_response_body")),
+    ]);
     plan.script_sets[0].limits = vec![ScriptLimit { name: "tokens".into(), count: 100, period_s: 60, burst: 0 }];
     let mut stage = Stage::new(&plan);
     let client = stage.client();
@@ -534,7 +539,7 @@ fn tokens_of_responses_count_as_their_page_says() {
 
 #[test]
 fn pool_has_its_field_as_its_page_says() {
-    let mut plan = scripted(&[(CHOSEN, documented(12))]);
+    let mut plan = scripted(&[(CHOSEN, documented("avi.pool.name"))]);
     plan.pools[0].name = "blue".into();
     let mut stage = Stage::new(&plan);
     let client = stage.client();

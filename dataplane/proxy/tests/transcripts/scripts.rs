@@ -8,6 +8,7 @@ use crate::{
     OK,
     calls::CALL,
     explanations::question,
+    groups::backup,
     hosted::get,
     http2::{Browser, http2},
     origin::to_http2,
@@ -306,16 +307,16 @@ fn response_knows_its_server() {
     assert!(sent.contains("X-Server: 10.1.0.1\r\n") && sent.contains("X-Both: 10.1.0.1 8000\r\n"), "{sent}");
 }
 
-/// The scripts of docs/datascript.md, in their order.
-pub fn documented(at: usize) -> &'static str {
+/// The first script of docs/datascript.md in which a text stands.
+pub fn documented(text: &str) -> &'static str {
     let page = include_str!("../../../../docs/datascript.md");
-    let block = page.split("```lua\n").nth(at + 1).expect("a script");
-    block.split("```").next().expect("its end")
+    let mut scripts = page.split("```lua\n").skip(1).filter_map(|block| block.split("```").next());
+    scripts.find(|script| script.contains(text)).expect("a script")
 }
 
 #[test]
 fn table_binds_clients_to_a_server_that_is_up_as_its_page_says() {
-    let mut plan = scripted_with(plan(3), &[(REQ, documented(4)), (RESP, documented(5))]);
+    let mut plan = scripted_with(plan(3), &[(REQ, documented("table_lookup")), (RESP, documented("table_insert"))]);
     plan.script_sets[0].pools = vec![Named { name: "api".into(), uuid: plan.pools[0].uuid.clone() }];
     plan.pools[0].monitored = true;
     let mut stage = Stage::new(&plan);
@@ -345,7 +346,7 @@ fn table_binds_clients_to_a_server_that_is_up_as_its_page_says() {
 
 #[test]
 fn limit_of_a_set_counts_for_each_client_as_its_page_says() {
-    let mut plan = scripted(&[(REQ, documented(6))]);
+    let mut plan = scripted(&[(REQ, documented("exceed(\"logins\""))]);
     plan.script_sets[0].limits = vec![ScriptLimit { name: "logins".into(), count: 5, period_s: 10, burst: 0 }];
     let mut stage = Stage::new(&plan);
     let client = stage.client();
@@ -459,4 +460,107 @@ fn request_that_no_server_takes_has_the_answer_of_its_script() {
     let server = stage.connected();
     stage.says(server, "no HTTP\r\n\r\n");
     assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn session_goes_to_one_server_as_its_page_says() {
+    let mut plan = scripted_with(plan(8), &[(REQ, documented("avi.pool.chash"))]);
+    plan.pools[0].algorithm = api::Algorithm::ConsistentHash.into();
+    let mut stage = Stage::new(&plan);
+    let mut ask = |head: &str| {
+        let client = stage.client();
+        stage.says(client, head);
+        let server = stage.connected();
+        let address = stage.dialled_address();
+        stage.says(server, OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+        assert_eq!(status(&stage.sent(client)), "200");
+        let told = stage.explain(&question(head)).picked.map(|(at, _)| format!("10.1.0.{}:8000", at + 1));
+        assert_eq!(told.as_deref(), Some(&*address), "{head}");
+        address
+    };
+    let mut by_query = |session: u32| ask(&get("shop.test", &format!("/?sessionid={session}")));
+    let servers: Vec<String> = (0..30).map(&mut by_query).collect();
+    assert_eq!(servers, (0..30).map(&mut by_query).collect::<Vec<_>>());
+    assert!((4..=8).contains(&servers.iter().collect::<std::collections::HashSet<_>>().len()), "{servers:?}");
+    for (session, server) in servers.iter().enumerate() {
+        let head = format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Session-Id: {session}\r\n\r\n");
+        assert_eq!(ask(&head), *server);
+    }
+}
+
+#[test]
+fn key_of_a_script_holds_for_the_next_server_and_for_the_pool_that_takes_over() {
+    let source = "avi.pool.chash(avi.http.get_path())";
+    let mut plan = scripted_with(plan(1), &[(REQ, source)]);
+    plan.pools[0].monitored = true;
+    let mut other = api::Pool { uuid: "backup".into(), ..plan.pools[0].clone() };
+    (other.monitored, other.algorithm) = (false, api::Algorithm::ConsistentHash.into());
+    other.servers = (0..8)
+        .map(|at| api::Server { id: format!("b{at}"), address: format!("10.1.7.{at}"), ..other.servers[0].clone() })
+        .collect();
+    plan.pools.push(other);
+    (plan.pools[0].fail_action, plan.pools[0].fail_answer) = (api::FailAction::Answer.into(), backup("backup"));
+    let mut stage = Stage::new(&plan);
+    let mut ask = |path: &str| {
+        let client = stage.client();
+        stage.says(client, get("shop.test", path));
+        stage.connected();
+        stage.dialled_address()
+    };
+    let servers: Vec<String> = (0..20).map(|at| ask(&format!("/{at}"))).collect();
+    assert_eq!(servers, (0..20).map(|at| ask(&format!("/{at}"))).collect::<Vec<_>>());
+    assert!(servers.iter().collect::<std::collections::HashSet<_>>().len() > 3, "{servers:?}");
+}
+
+#[test]
+fn key_binds_requests_to_a_server_that_is_up_as_its_page_says() {
+    let mut plan = scripted_with(plan(3), &[(REQ, documented("avi.vs.persist"))]);
+    plan.pools[0].monitored = true;
+    let mut stage = Stage::new(&plan);
+    for at in 0..3 {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {at}"), true);
+    }
+    let ask = |stage: &mut Stage, token: &str| {
+        let client = stage.client();
+        let head = format!("GET / HTTP/1.1\r\nHost: shop.test\r\nX-Token: {token}\r\n\r\n");
+        stage.says(client, &head);
+        stage.connected();
+        let address = stage.dialled_address();
+        let told = stage.explain(&question(&head)).picked.map(|(at, _)| format!("10.1.0.{}:8000", at + 1));
+        assert_eq!(told.as_deref(), Some(&*address));
+        address
+    };
+    let first = ask(&mut stage, "a");
+    let others: Vec<String> = (0..6).map(|number| ask(&mut stage, &format!("b{number}"))).collect();
+    assert!(others.iter().any(|other| *other != first), "{others:?}");
+    (0..6).for_each(|_| assert_eq!(ask(&mut stage, "a"), first));
+    (0..6).for_each(|number| assert_eq!(ask(&mut stage, &format!("b{number}")), others[number]));
+    let server = (0..3).find(|at| first == format!("10.1.0.{}:8000", at + 1)).expect("one of three");
+    stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {server}"), false);
+    let second = ask(&mut stage, "a");
+    assert_ne!(second, first);
+    stage.proxy.set_server_up(&mut stage.tape, "pool", &format!("server {server}"), true);
+    (0..6).for_each(|_| assert_eq!(ask(&mut stage, "a"), second, "it stays"));
+    stage.tape.sleep(std::time::Duration::from_secs(1_201));
+    let later: Vec<String> = (0..6).map(|number| ask(&mut stage, &format!("c{number}"))).collect();
+    assert!(later.iter().any(|other| *other != second));
+}
+
+#[test]
+fn key_of_a_body_binds_within_the_pool_that_it_chooses() {
+    let data = "avi.pool.select('three') avi.vs.persist(avi.http.get_req_body(), 60)";
+    let mut plan =
+        scripted_with(plan(3), &[(REQ, "avi.http.set_request_body_buffer_size(1)"), (ScriptEvent::HttpReqData, data)]);
+    plan.script_sets[0].pools.push(Named { name: "three".into(), uuid: "pool".into() });
+    plan.virtual_services[0].pool_uuid = "pool-9".into();
+    let mut stage = Stage::new(&plan);
+    let mut ask = |body: &str| {
+        let client = stage.client();
+        stage.says(client, format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+        stage.connected();
+        stage.dialled_address()
+    };
+    let all: Vec<String> = (0..6).map(|number| ask(&format!("session {number}"))).collect();
+    assert!(all.iter().any(|other| *other != all[0]) && !all.contains(&"10.1.9.1:8000".into()), "{all:?}");
+    assert_eq!((0..6).map(|number| ask(&format!("session {number}"))).collect::<Vec<_>>(), all);
 }

@@ -6,6 +6,7 @@ use mlua::{Error, LuaString, Result, Value};
 
 use super::{
     Maker, Now, WITH_CHOICE, WITH_HEAD, WITH_SERVER,
+    hashes::checked,
     text::{name, written},
 };
 use crate::{acts::Chosen, servers::Census};
@@ -16,6 +17,10 @@ pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
         let pool = place_of_pool(now, &wanted)?;
         let server = server.map(|server| server_name(&server, port)).transpose()?;
         now.acts.chosen = Some(Chosen::Pool { set: now.set_at, pool, server });
+        Ok(())
+    })?;
+    maker.put("chash", WITH_CHOICE, |_, now, text: LuaString| {
+        now.acts.hashed = Some(checked(&text)?.as_bytes().to_vec());
         Ok(())
     })?;
     maker.put("get_servers", WITH_HEAD, |_, now, wanted: LuaString| {

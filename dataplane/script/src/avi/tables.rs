@@ -3,10 +3,13 @@
 use mlua::{Error, IntoLuaMulti, MultiValue, Result, Value};
 
 use super::{
-    Maker, Now, WITH_HEAD,
+    Maker, Now, WITH_CHOICE, WITH_HEAD,
     text::{number, read_number, written},
 };
-use crate::store::{ENTRY_BYTES_MAX, Key, Store};
+use crate::{
+    persist::{Persist, SERVER_BYTES_MAX},
+    store::{ENTRY_BYTES_MAX, Key, Store},
+};
 
 /// How long a value is kept, in seconds, if a script does not say so; and at most.
 const LIFE_S: u32 = 300;
@@ -29,6 +32,19 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         }
         let Some(key) = key_of(table, key, value.len())? else { return Ok(false) };
         Ok(now.seen.is_asked_only || store(now)?.insert(&key, &value, life_s, now.seen.now_ns))
+    })?;
+    maker.put("persist", WITH_CHOICE, |_, now, (key, life, pool): (Value, Option<Value>, Option<Value>)| {
+        if pool.is_some_and(|pool| !pool.is_nil()) {
+            return Err(Error::runtime("takes a key and seconds: the pool is the one that the request goes to"));
+        }
+        let life_s = seconds(life.as_ref(), LIFE_S)?;
+        if life_s == 0 {
+            return Err(Error::runtime("a server is kept for at least one second"));
+        }
+        if let Some(key) = key_of(None, &key, SERVER_BYTES_MAX)? {
+            now.acts.persist = Some(Persist::of(key, life_s, store(now)?, now.seen.now_ns));
+        }
+        Ok(())
     })?;
     maker.put("table_lookup", WITH_HEAD, |lua, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
