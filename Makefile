@@ -42,7 +42,7 @@ test: packages-test build ## set up and run every test
 	nice -n 19 cargo test --workspace --quiet --no-run & compiling=$$!; trap 'kill $$compiling 2>/dev/null || true' EXIT; \
 	  go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell|InABrowser" ./tests/e2e ./tests/pages ./tests/interop ./logs; \
 	  wait $$compiling
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet --lib --bins --tests # comments have no tests: rustdoc need not look for them
 
 .PHONY: check
 check: packages-build ## what must hold before the tests: format, vet, lints, instruction counts
