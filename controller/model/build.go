@@ -34,7 +34,7 @@ func (r *reading) is(o schema.Object) bool {
 var readers = map[string]func(*Keeper, *reading, subject){
 	"applicationprofile": into(func(k *Keeper) *table[kinds.ApplicationProfile] {
 		return &k.applicationProfiles
-	}, itself),
+	}, (*reading).applicationProfile),
 	"networkprofile": into(func(k *Keeper) *table[kinds.NetworkProfile] { return &k.networkProfiles }, itself),
 	"sslprofile":     into(func(k *Keeper) *table[kinds.SSLProfile] { return &k.sslProfiles }, itself),
 	"pkiprofile":     into(func(k *Keeper) *table[kinds.PKIProfile] { return &k.pkiProfiles }, itself),
@@ -48,7 +48,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
 	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
-		func(_ *reading, s *kinds.VSDataScriptSet) *ScriptSet { return &ScriptSet{VSDataScriptSet: *s} }),
+		(*reading).scriptSet),
 	"l4policyset": into(func(k *Keeper) *table[L4PolicySet] { return &k.l4Sets.read },
 		func(_ *reading, s *kinds.L4PolicySet) *L4PolicySet { return &L4PolicySet{L4PolicySet: *s} }),
 	"networksecuritypolicy": into(func(k *Keeper) *table[NetworkPolicy] { return &k.networkPolicies.read },
@@ -79,9 +79,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"serviceengine": into(func(k *Keeper) *table[Engine] { return &k.engines.read },
 		func(_ *reading, e *kinds.ServiceEngine) *Engine { return &Engine{ServiceEngine: *e} }),
 	"virtualservice": into(func(k *Keeper) *table[VirtualService] { return &k.virtualServices.read },
-		func(_ *reading, vs *kinds.VirtualService) *VirtualService {
-			return &VirtualService{VirtualService: *vs}
-		}),
+		(*reading).virtualService),
 }
 
 // into returns a function that reads an object into a table. An object for which wrap returns nil is left out.

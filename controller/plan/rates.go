@@ -141,12 +141,20 @@ func limitsRequests(profile *kinds.ApplicationProfile) bool {
 }
 
 // scriptLimit is the limit that scripts ask without a name; nil: there is none.
-func scriptLimit(profile *kinds.ApplicationProfile) *dataplanev1.RateLimit {
+func scriptLimit(profile *kinds.ApplicationProfile, report *report) *dataplanev1.RateLimit {
 	limits := rateLimits(profile)
 	if limits == nil || limits.Custom == nil {
 		return nil
 	}
-	return rateLimit(limits.Custom.RateLimiter, limits.Custom.Action)
+	limit := *limits.Custom
+	limit.RateLimiter = cmp.Or(limit.RateLimiter, usualRateLimiter)
+	limit.Action = cmp.Or(limit.Action, usualAction)
+	if problem := limit.CheckOfScripts(ofProfile + "custom_requests_rate_limit"); problem != nil {
+		report.block(about("applicationprofile", profile.Identity, profile.Named), problem.Field,
+			"%s; no virtual service with this profile and DataScripts is served", problem.Problem)
+		return nil
+	}
+	return rateLimit(limit.RateLimiter, limit.Action)
 }
 
 // rateLimit converts the limit of a security rule.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -32,7 +31,7 @@ func (c *Compiler) addScripts(d *draft) {
 		d.report.blocked = true // model has a finding about that
 	}
 	if len(d.vs.Scripts) > 0 {
-		d.service.ScriptLimit = scriptLimit(d.vs.ApplicationProfile)
+		d.service.ScriptLimit = scriptLimit(d.vs.ApplicationProfile, &d.report)
 	}
 	for _, set := range d.vs.Scripts {
 		if !set.Whole() {
@@ -63,16 +62,21 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	}
 	named := map[string]bool{}
 	for i, limiter := range set.RateLimiters {
-		// Sets from before these had an effect may have limiters without names, counts and periods.
+		// Sets from before these had an effect may have limiters without names, and with any numbers.
+		at := fmt.Sprintf("rate_limiters[%d]", i)
 		if limiter.Name == "" || named[limiter.Name] {
-			report.warn(about("vsdatascriptset", set.Identity, set.Named), fmt.Sprintf("rate_limiters[%d].name", i),
+			report.warn(about("vsdatascriptset", set.Identity, set.Named), at+".name",
 				"no script can ask this one: give it a name that no other has")
+			continue
+		}
+		if problem := limiter.Check(at); problem != nil {
+			report.warn(about("vsdatascriptset", set.Identity, set.Named), problem.Field,
+				"%s; engines have no limit %s", problem.Problem, limiter.Name)
 			continue
 		}
 		named[limiter.Name] = true
 		to.Limits = append(to.Limits, &dataplanev1.ScriptLimit{
-			Name: limiter.Name, Count: cmp.Or(limiter.Count, usualRateLimiter.Count),
-			PeriodS: cmp.Or(limiter.Period, usualRateLimiter.Period), Burst: limiter.Burst,
+			Name: limiter.Name, Count: limiter.Count, PeriodS: limiter.Period, Burst: limiter.Burst,
 		})
 	}
 	var parts []part

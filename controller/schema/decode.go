@@ -196,8 +196,8 @@ func (f *field) acceptList(raw any, at *path) (any, *FieldError) {
 	if !ok {
 		return nil, refuse(at, "must be a list, not %s", Show(raw))
 	}
-	if len(sent) > f.items {
-		return nil, refuse(at, "has %d items; give at most %d", len(sent), f.items)
+	if problem := f.checkLength(len(sent), at); problem != nil {
+		return nil, problem
 	}
 	values := make([]any, len(sent))
 	for i := range sent {
@@ -208,6 +208,13 @@ func (f *field) acceptList(raw any, at *path) (any, *FieldError) {
 		values[i] = value
 	}
 	return values, nil
+}
+
+func (f *field) checkLength(items int, at *path) *FieldError {
+	if items > f.items {
+		return refuse(at, "has %d items; give at most %d", items, f.items)
+	}
+	return nil
 }
 
 func refuse(at *path, problem string, args ...any) *FieldError {

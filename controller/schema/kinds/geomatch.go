@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -24,7 +25,7 @@ const (
 	PlaceContinentName = "ATTRIBUTE_CONTINENT_NAME"
 )
 
-var _ = schema.Enum("GeoAttribute",
+var geoAttributes = schema.Enum("GeoAttribute",
 	PlacePrefix, PlaceCountry, PlaceCountryName, PlaceContinent, PlaceContinentName,
 	"ATTRIBUTE_REGION_NAME", "ATTRIBUTE_CITY_NAME", "ATTRIBUTE_ISP_NAME", "ATTRIBUTE_ORGANIZATION_NAME",
 	"ATTRIBUTE_AS_NUMBER", "ATTRIBUTE_AS_NAME", "ATTRIBUTE_LONGITUDE", "ATTRIBUTE_LATITUDE",
@@ -75,8 +76,10 @@ func CheckPlaces(field string, matches []GeoMatch) *schema.FieldError {
 	}
 	for i := range matches {
 		match, at := &matches[i], fmt.Sprintf("%s[%d].values", field, i)
-		if !strings.HasPrefix(match.Attribute, "ATTRIBUTE_") {
-			return refuse(fmt.Sprintf("%s[%d].attribute", field, i), "names no attribute")
+		if !slices.Contains(geoAttributes, match.Attribute) {
+			return refuse(fmt.Sprintf("%s[%d].attribute", field, i),
+				"%s is no attribute of a place: use %s, %s, %s, %s or %s", schema.Show(match.Attribute),
+				PlaceCountry, PlaceCountryName, PlaceContinent, PlaceContinentName, PlacePrefix)
 		}
 		if match.Operation != "IS_IN" && match.Operation != "IS_NOT_IN" {
 			return refuse(fmt.Sprintf("%s[%d].match_operation", field, i), "must be IS_IN or IS_NOT_IN")

@@ -167,8 +167,13 @@ func (m *MatchTarget) check(field string) *schema.FieldError {
 		m.Cookie.check(field+".cookie"), CheckPlaces(field+".geo_matches", m.GeoMatches))
 }
 
-// Check says what engines would not take. Objects from before a field had an effect are not checked.
-func (m *MatchTarget) Check(field string) *schema.FieldError { return m.check(field) }
+// Check says what a write would refuse. Objects from before a field had an effect were stored without checks.
+func (m *MatchTarget) Check(field string) *schema.FieldError {
+	if problem := schema.CheckFields(field, m); problem != nil {
+		return problem
+	}
+	return m.check(field)
+}
 
 func (m *ResponseMatchTarget) check(field string) *schema.FieldError {
 	if m == nil {

@@ -123,6 +123,14 @@ func (p *RateProfile) checkOfConnections(field string) *schema.FieldError {
 	return p.check(field)
 }
 
+// CheckOfScripts says what a write would refuse. Limits from before they had an effect were stored without checks.
+func (p *RateProfile) CheckOfScripts(field string) *schema.FieldError {
+	if problem := schema.CheckFields(field, p); problem != nil {
+		return problem
+	}
+	return p.checkOfScripts(field)
+}
+
 // checkOfScripts checks the limit of what scripts give: they say what is counted.
 func (p *RateProfile) checkOfScripts(field string) *schema.FieldError {
 	switch {
@@ -174,6 +182,14 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 		profile.URIFailed.check(field+"uri_failed_requests_rate_limit"),
 		profile.ClientIPToURIFailed.check(field+"client_ip_to_uri_failed_requests_rate_limit"),
 		profile.Custom.checkOfScripts(field+"custom_requests_rate_limit"))
+}
+
+// Check says what a write would refuse. Limiters from before they had an effect were stored without checks.
+func (l *RateLimiter) Check(field string) *schema.FieldError {
+	if problem := schema.CheckFields(field, l); problem != nil {
+		return problem
+	}
+	return l.check(field)
 }
 
 func (l *RateLimiter) check(field string) *schema.FieldError {
