@@ -585,7 +585,12 @@ impl Exchange {
 
     /// Whether enough of the body has arrived to choose a server.
     pub fn has_gathered(&self, bytes: usize) -> bool {
-        self.body.is_done() || self.aside.as_ref().map_or(0, |aside| aside.held.bytes()) >= bytes
+        self.body.is_done() || self.held_bytes() >= bytes && self.has_enough_for_scripts()
+    }
+
+    /// Bytes of the body that wait, with their framing.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.aside.as_ref().map_or(0, |aside| aside.held.bytes())
     }
 
     /// Stops buffering: the proxy chooses a server, and does not read the body meanwhile.

@@ -16,6 +16,9 @@ use crate::{
     io::Time,
 };
 
+/// Of a body in chunks that hardly has content.
+const FRAMING_BYTES_MAX: u64 = 16 << 10;
+
 /// Whether a request goes to its server now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ready {
@@ -100,6 +103,18 @@ impl Exchange {
     /// How many bytes of the body are kept for scripts.
     pub fn collects_bytes(&self) -> usize {
         self.aside.as_ref().and_then(|aside| aside.scripted.collecting).map_or(0, |collecting| collecting.bytes)
+    }
+
+    /// Whether as much content has come as scripts want to see. Framing does not count, or a client could hide content by it.
+    pub fn has_enough_for_scripts(&self) -> bool {
+        self.body.content_bytes >= self.collects_bytes() as u64
+    }
+
+    /// Whether more than half of what is kept for scripts, and much of it, is framing. It would need as much memory as a client
+    /// likes.
+    pub fn keeps_mostly_framing(&self) -> bool {
+        let framing_bytes = (self.held_bytes() as u64).saturating_sub(self.body.content_bytes);
+        self.collects_bytes() > 0 && framing_bytes > self.body.content_bytes + FRAMING_BYTES_MAX
     }
 
     pub fn take_collecting(&mut self) -> Option<Collecting> {

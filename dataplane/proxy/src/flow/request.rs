@@ -166,10 +166,12 @@ impl Proxy {
     fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let ClientSide { exchange, client, core } = self.client_side(id)?;
         let enough_bytes = if core.room.is_short { 0 } else { exchange.http()?.request_buffer_bytes };
-        let enough_bytes = enough_bytes.max(exchange.collects_bytes());
         while !exchange.has_gathered(enough_bytes) {
             if !exchange.gather(io, &mut client.connection.inbox)? {
                 break;
+            }
+            if exchange.keeps_mostly_framing() {
+                return Err(Error::BodyTooLarge);
             }
         }
         if exchange.has_gathered(enough_bytes) {

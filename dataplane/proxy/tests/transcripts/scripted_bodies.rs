@@ -92,6 +92,33 @@ fn body_that_is_longer_is_cut_for_its_script_and_goes_on_whole() {
 }
 
 #[test]
+fn framing_hides_no_content_and_takes_no_memory() {
+    let chunks = |content: &str| content.chars().map(|one| format!("1\r\n{one}\r\n")).collect::<String>();
+    let head = "POST /a HTTP/1.1\r\nHost: shop.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut stage = Stage::new(&scripted(&[WANTS, (REQ_DATA, STEER)]));
+    let client = stage.client();
+    stage.says(client, head);
+    let text = chunks(&format!("{}nine", "x".repeat(900))) + "0\r\n\r\n";
+    text.as_bytes().chunks(1_500).for_each(|part| stage.says(client, part));
+    let server = stage.connected();
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    let sent = stage.sent(server);
+    assert!(sent.contains("X-Seen: 904nine\r\n") && sent.ends_with(&text), "{sent}");
+    // The same without an end.
+    let wants = (REQ, "avi.http.set_request_body_buffer_size(256)");
+    let mut stage = Stage::new(&scripted(&[wants, (REQ_DATA, STEER)]));
+    let client = stage.client();
+    stage.says(client, head);
+    let mut came = 0;
+    while stage.closed(client).is_none() && came < 200 {
+        stage.says(client, chunks(&"x".repeat(300)));
+        came += 1;
+        assert!(stage.blocks_in_use() < 20, "{} blocks", stage.blocks_in_use());
+    }
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("413", 0), "after {came}");
+}
+
+#[test]
 fn script_for_a_body_answers_redirects_closes_or_fails() {
     let source = "local b = avi.http.get_req_body() if b == 'no' then avi.http.response(403, {}, 'it says ' .. b) end \
         if b == 'go' then avi.http.redirect('/there') end if b == 'by' then avi.vs.close_conn(true) end \
