@@ -9,6 +9,7 @@ use weir_wire::{
         self,
         hpack::{Decoder, Encoder},
     },
+    websocket,
 };
 
 use crate::{buf::Buf, error::Error, exchange::incoming::Form, io::Io};
@@ -129,23 +130,31 @@ pub(crate) fn with_edits(
     (scheme, edits): (&[u8], &Edits<'_>),
     table: &mut FieldTable,
 ) -> Option<Buf> {
-    let is_block = form == Form::Content;
-    look(written, form, table, |head| {
-        let added = edits.bytes_max(&head.fields) + head.method_text.len() + head.path.len() + 64;
-        let bytes_max = head.fields.text_bytes() + added;
-        if !is_block {
-            // The lines about the connection are among the others.
-            return fill(Buf::with_room(bytes_max + Hop::BYTES_MAX), |room| {
-                let mut sink = HeadWriter::new(room, Hop::default());
-                edits.write_request(&head.fields, &mut sink, |out| {
-                    out.request(head.method_text, head.path);
-                    out.kept(&head.fields, NameSet::default());
-                });
-                sink.end()
+    let bytes_max = |head: &RequestHead<'_>| {
+        let target_bytes = head.method_text.len() + head.path.len();
+        head.fields.text_bytes() + edits.bytes_max(&head.fields) + target_bytes + 64
+    };
+    if form != Form::Content {
+        let Ok(Parsed::Whole(request)) = http1::request(written, &Limits::new(0, 0, 0), table) else { return None };
+        let head = &request.head;
+        // The lines about the connection are none of the fields that go on.
+        let hop = match websocket::Key::asked_by(head) {
+            Some(_) => Hop::websocket(),
+            None => Hop::to_server(request.framing),
+        };
+        let made = fill(Buf::with_room(bytes_max(head) + 2 * Hop::BYTES_MAX), |room| {
+            let mut sink = HeadWriter::new(room, hop);
+            edits.write_request(&head.fields, &mut sink, |out| {
+                out.request(head.method_text, head.path);
+                out.kept(&head.fields, NameSet::default());
             });
-        }
+            sink.end()
+        });
+        return made.ok();
+    }
+    look(written, form, table, |head| {
         let authority = edits.host().or(head.host).unwrap_or_default();
-        write_request_block(bytes_max, http2::hpack::Target { scheme, authority }, |out| {
+        write_request_block(bytes_max(head), http2::hpack::Target { scheme, authority }, |out| {
             edits.write_request(&head.fields, out, |out| {
                 out.request(head.method_text, head.path);
                 out.kept(&head.fields, NameSet::of(&[Name::Host]));

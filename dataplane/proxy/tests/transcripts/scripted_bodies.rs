@@ -62,6 +62,12 @@ fn request_goes_where_its_body_says_once_that_has_come() {
         assert!(sent.starts_with("POST /b HTTP/1.1\r\n") && sent.contains(&format!("X-Seen: {seen}\r\n")), "{sent}");
         assert!(sent.ends_with(&pieces.concat()), "{sent}");
         assert_eq!(sent.matches("Host: shop.test\r\n").count(), 1, "{sent}");
+        let framing = if head.contains("chunked") { "Transfer-Encoding: chunked\r\n" } else { "Content-Length: 8\r\n" };
+        assert!(
+            sent.matches(framing).count() == 1
+                && sent.matches("-Encoding").count() + sent.matches("-Length").count() == 1,
+            "{sent}"
+        );
         stage.says(server, OK);
         assert_eq!(status(&stage.sent(client)), "200");
         // The connection goes on with a request whose body leads nowhere else.
@@ -102,6 +108,7 @@ fn framing_hides_no_content_and_takes_no_memory() {
     text.as_bytes().chunks(1_500).for_each(|part| stage.says(client, part));
     let server = stage.connected();
     assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+    (0..20).for_each(|_| stage.batch(vec![Event::Drained { conn: server }]));
     let sent = stage.sent(server);
     assert!(sent.contains("X-Seen: 904nine\r\n") && sent.ends_with(&text), "{sent}");
     // The same without an end.
@@ -338,6 +345,30 @@ fn each_server_that_is_tried_gets_its_own_head() {
         assert!(stage.dials() > first);
         let again = stage.connected();
         assert_eq!(stage.sent(again).matches("X-Server").count(), 1);
+    }
+}
+
+#[test]
+fn head_for_a_server_keeps_what_it_says_of_its_connection() {
+    let mut plan = scripted(&[(CHOSEN, "avi.http.replace_header('X-A', 'b') avi.http.add_cookie('c', 'd')")]);
+    plan.virtual_services[0].http.as_mut().expect("HTTP").websockets = true;
+    let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    for (method, fields, wanted) in [
+        ("POST", "Transfer-Encoding: chunked\r\n", &["Transfer-Encoding: chunked\r\n"][..]),
+        ("POST", "Content-Length: 5\r\n", &["Content-Length: 5\r\n"]),
+        ("GET", handshake, &["Connection: Upgrade\r\n", "Upgrade: websocket\r\n", "Sec-WebSocket-Key: dGhl"]),
+        ("GET", "Connection: X-Own\r\nX-Own: a\r\n", &[]),
+    ] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, format!("{method} / HTTP/1.1\r\nHost: shop.test\r\nX-A: a\r\n{fields}\r\n"));
+        let server = stage.connected();
+        let sent = stage.sent(server);
+        for line in wanted.iter().chain(&["Host: shop.test\r\n", "X-A: b\r\n", "Cookie: c=d\r\n"]) {
+            assert_eq!(sent.matches(line).count(), 1, "{line:?} in {sent}");
+        }
+        assert!(!sent.contains("X-A: a") && !sent.contains("X-Own") && sent.ends_with("\r\n\r\n"), "{sent}");
     }
 }
 
