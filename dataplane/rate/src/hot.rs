@@ -38,6 +38,10 @@ const PATIENCE_NANOS: u64 = SECOND_NANOS;
 /// A key that is not asked for so long, and that the broker says nothing of, is no longer hot: the longer, the slower its rate.
 const IDLE_NANOS: RangeInclusive<u64> = 2 * SECOND_NANOS..=60 * SECOND_NANOS;
 
+/// Of the events since the last report, one count for many stops here. The rest is for those that come one by one, which do
+/// not look whether the number ends.
+const ASKED_AT_ONCE_MAX: u32 = u32::MAX / 2;
+
 /// The whole, of which shares and uses are parts.
 pub const WHOLE: u32 = 1 << 16;
 /// The most that is reported as used, and moved at once.
@@ -235,7 +239,8 @@ impl Hot {
     /// other engines.
     pub fn take_many(&self, entry: &Entry, now: u64, asked: u32) -> Result<(), Beyond> {
         let more = asked.min(self.rate.at_once().saturating_add(1));
-        let _ = entry.asked.try_update(Relaxed, Relaxed, |all| Some(all.saturating_add(more)));
+        let sum = |all: u32| (all < ASKED_AT_ONCE_MAX).then(|| all.saturating_add(more).min(ASKED_AT_ONCE_MAX));
+        let _ = entry.asked.try_update(Relaxed, Relaxed, sum);
         match self.rate_of(entry).take_many(&entry.arrival, now, asked).refused {
             0 => Ok(()),
             _ => Err(self.wait(entry, now)),

@@ -379,3 +379,16 @@ proptest! {
         prop_assert!((least..=most).contains(&next), "{} and not {}", next, count);
     }
 }
+
+#[test]
+fn events_that_come_at_once_do_not_make_the_number_of_those_asked_wrap() {
+    let limit = Limit::new("", "limit", 1_000_000_000, 1, 0);
+    let (tallies, tally) = of_eight(1, 5, limit);
+    let key = tally.key(&limit).text(b"key");
+    for _ in 0..9 {
+        let _ = tally.admit_many(&limit, &key, u32::MAX, Moment::counting(10 * S));
+    }
+    let _ = tally.admit(&limit, &key, Moment::counting(10 * S));
+    let demands = tallies.demands(11 * S, 512);
+    assert!(demands[0].keys[0].asked > 2_000_000_000, "{demands:?}");
+}
