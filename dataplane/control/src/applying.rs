@@ -56,6 +56,11 @@ impl Served {
         self.workers.first().map(|worker| &worker.tallies)
     }
 
+    /// The first worker, for what it shares with all others.
+    pub fn worker(&self) -> Option<&Worker> {
+        self.workers.first()
+    }
+
     pub fn revision(&self) -> u64 {
         self.snapshots.first().map_or(0, |snapshot| snapshot.revision())
     }

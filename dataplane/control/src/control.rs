@@ -35,6 +35,10 @@ use crate::{
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How often what is asked of hot keys is told.
 const DEMANDS_EVERY: Duration = Duration::from_millis(100);
+/// Between two walks over what scripts keep, which forget values that have ended.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Between two steps of such a walk: workers need the processors, too.
+const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 /// How long connections may take to end after SIGTERM.
 const TERMINATE_MAX: Duration = Duration::from_secs(30);
 /// How long the agent may need to take the last records.
@@ -65,6 +69,13 @@ pub struct Control {
     /// Server states have changed since the workers were asked for the counters being collected.
     count_again: bool,
     ending: Option<Ending>,
+}
+
+/// When the control thread does what it does again and again.
+struct Due {
+    sample: Instant,
+    demands: Instant,
+    sweep: Instant,
 }
 
 struct Ending {
@@ -107,30 +118,42 @@ impl Control {
         self.cores.look(Instant::now());
         self.employ(workers);
         let _name = server.start(self.inbox.clone())?;
-        let mut next_sample = Instant::now() + SAMPLE_EVERY;
-        let mut next_demands = Instant::now() + DEMANDS_EVERY;
+        let now = Instant::now();
+        let mut due = Due { sample: now + SAMPLE_EVERY, demands: now + DEMANDS_EVERY, sweep: now + SWEEP_EVERY };
         while !self.ended() {
-            let mut until = self.ending.as_ref().map_or(next_sample, |ending| ending.at.min(next_sample));
-            if self.has_spread_limits() {
-                until = until.min(next_demands);
-            }
-            match self.messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
-            let now = Instant::now();
-            if next_sample <= now {
-                next_sample = now + SAMPLE_EVERY;
-                self.cores.look(now);
-                self.count();
-            }
-            if next_demands <= now {
-                next_demands = now + DEMANDS_EVERY;
-                self.tell_demands();
-            }
+            self.turn(&mut due);
         }
         self.send_last_records();
         Ok(())
+    }
+
+    /// Takes a message, if one comes before something is due, and does what is due.
+    fn turn(&mut self, due: &mut Due) {
+        let mut until = due.sample.min(due.sweep);
+        if let Some(ending) = &self.ending {
+            until = until.min(ending.at);
+        }
+        if self.has_spread_limits() {
+            until = until.min(due.demands);
+        }
+        match self.messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(message) => self.take(message),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        let now = Instant::now();
+        if due.sample <= now {
+            due.sample = now + SAMPLE_EVERY;
+            self.cores.look(now);
+            self.count();
+        }
+        if due.demands <= now {
+            due.demands = now + DEMANDS_EVERY;
+            self.tell_demands();
+        }
+        if due.sweep <= now {
+            let goes_on = self.served.worker().is_some_and(|worker| worker.stores.sweep(process_nanos()));
+            due.sweep = now + if goes_on { SWEEP_PAUSE } else { SWEEP_EVERY };
+        }
     }
 
     /// Waits until the agent has all records, but not for long.

@@ -23,12 +23,15 @@ const SMALL_SHARD: usize = 28;
 pub(crate) const ENTRY_BYTES_MAX: usize = 1024;
 /// Of all virtual services of an engine.
 const ENGINE_BYTES_MAX: usize = 256 << 20;
-/// Whoever comes first may have it. The other half is kept for virtual services that have less than an equal part of it.
+/// Whoever comes first may have it.
 const COMMON_BYTES: usize = ENGINE_BYTES_MAX / 2;
+/// Of what lies between, a virtual service may have as much as is still free. So there is some for the next one, and those
+/// that keep nothing take nothing from the others. The rest is divided equally: each has its part, whatever others keep.
+const FREE_BYTES: usize = ENGINE_BYTES_MAX / 4 * 3;
 /// What an entry needs beside its bytes.
 const OVERHEAD_BYTES: usize = 128;
-/// How many entries one call looks at to forget what has ended: some hundred microseconds.
-const SWEPT_AT_ONCE: usize = 16 * SHARD_ENTRIES_MAX;
+/// How many entries a step of a sweep looks at. To free all of them takes some milliseconds.
+const SWEPT_AT_ONCE: usize = 4 * SHARD_ENTRIES_MAX;
 const NANOS_PER_S: u64 = 1_000_000_000;
 
 /// The tables of a virtual service.
@@ -70,18 +73,16 @@ struct Engine {
     known: Mutex<HashMap<String, Weak<Store>>>,
     stores: AtomicUsize,
     bytes: AtomicUsize,
-    pass: Mutex<Pass>,
+    sweep: Mutex<Sweep>,
 }
 
-/// A walk over all stores that forgets what has ended. It goes on while the engine is full, a step with each new value.
+/// A walk over all stores that forgets what has ended.
 #[derive(Default, Debug)]
-struct Pass {
+struct Sweep {
     /// Stores to walk over; the last one comes first.
     stores: Vec<Weak<Store>>,
     /// Where it goes on in the last one.
     shard: usize,
-    /// No other pass begins before.
-    next_ns: u64,
 }
 
 /// The bytes of a store.
@@ -107,38 +108,37 @@ impl Stores {
         known.insert(service.to_owned(), Arc::downgrade(&store));
         store
     }
-}
 
-impl Engine {
-    /// Forgets values that have ended, whosever they are. The caller holds no shard.
-    #[cold]
-    fn sweep(&self, now_ns: u64) {
-        // Another worker is at it.
-        let Ok(mut pass) = self.pass.try_lock() else { return };
-        if pass.stores.is_empty() {
-            if now_ns < pass.next_ns {
-                return;
-            }
-            pass.next_ns = after(now_ns, 1);
-            pass.stores = lock(&self.known).values().cloned().collect();
+    /// Forgets values that have ended, whosever they are: a step, or the begin, of a walk over all. True: it goes on with the
+    /// next call. A step takes too long for a thread that serves requests.
+    pub fn sweep(&self, now_ns: u64) -> bool {
+        let mut sweep = lock(&self.0.sweep);
+        if sweep.stores.is_empty() {
+            sweep.stores = lock(&self.0.known).values().cloned().collect();
         }
         let mut looked_at = 0;
         while looked_at < SWEPT_AT_ONCE
-            && let Some(store) = pass.stores.last()
+            && let Some(store) = sweep.stores.last()
         {
-            match store.upgrade().filter(|store| pass.shard < SHARDS && store.held.bytes.load(Relaxed) > 0) {
+            match store.upgrade().filter(|store| sweep.shard < SHARDS && store.held.bytes.load(Relaxed) > 0) {
                 Some(store) => {
-                    let mut shard = lock(&store.shards[pass.shard]);
+                    let mut shard = lock(&store.shards[sweep.shard]);
                     looked_at += 1 + shard.entries.len();
                     shard.forget_ended(now_ns, &store.held);
-                    pass.shard += 1;
+                    sweep.shard += 1;
                 }
                 None => {
-                    pass.stores.pop();
-                    pass.shard = 0;
+                    sweep.stores.pop();
+                    sweep.shard = 0;
                 }
             }
         }
+        !sweep.stores.is_empty()
+    }
+
+    /// Of all values.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes.load(Relaxed)
     }
 }
 
@@ -149,9 +149,9 @@ impl Held {
     }
 
     fn takes(&self, more: usize) -> bool {
-        let all = self.engine.bytes.load(Relaxed) + more;
-        let part = COMMON_BYTES / self.engine.stores.load(Relaxed).max(1);
-        all <= COMMON_BYTES || (all <= ENGINE_BYTES_MAX && self.bytes.load(Relaxed) + more <= part)
+        let (all, own) = (self.engine.bytes.load(Relaxed) + more, self.bytes.load(Relaxed) + more);
+        let part = (ENGINE_BYTES_MAX - FREE_BYTES) / self.engine.stores.load(Relaxed).max(1);
+        all <= COMMON_BYTES || (all <= ENGINE_BYTES_MAX && own <= part.max(FREE_BYTES.saturating_sub(all)))
     }
 
     fn add(&self, more: usize) {
@@ -190,9 +190,6 @@ impl Store {
     /// Keeps a value, or the one that is there already, for so many seconds. False: there is no room, and nothing changes.
     pub(crate) fn insert(&self, key: &Key, value: &[u8], life_s: u32, now_ns: u64) -> bool {
         let (ends_ns, bytes) = (after(now_ns, life_s), bytes_of(&key.0, value));
-        if !self.held.takes(bytes) {
-            self.held.engine.sweep(now_ns);
-        }
         let mut shard = self.shard(key);
         if let Some(entry) = shard.find(key, now_ns) {
             entry.ends_ns = ends_ns;
@@ -447,7 +444,7 @@ mod tests {
         assert!(!one.insert(&neighbor_of_none(&one), &LONG, 10, S), "there is nothing that it could forget");
         assert!(one.insert(&key("a"), b"", 10, S), "it is there");
         drop((one, same));
-        assert_eq!((stores.0.bytes.load(Relaxed), stores.0.stores.load(Relaxed)), (0, 1));
+        assert_eq!((stores.bytes(), stores.0.stores.load(Relaxed)), (0, 1));
         assert!(value(&stores.of("a"), "a", S).is_none(), "its last snapshot has gone");
     }
 
@@ -462,11 +459,22 @@ mod tests {
         let stores = Stores::default();
         let (one, other) = (stores.of("a"), holding(&stores, "b", COMMON_BYTES - 100_000));
         (0..200).for_each(|number| assert!(one.insert(&key(&number.to_string()), &LONG, 10, S)));
-        assert!(stores.0.bytes.load(Relaxed) > COMMON_BYTES);
-        assert!(!other.insert(&key("new"), &LONG, 10, 10 * S), "nothing has ended");
-        assert!(!other.insert(&key("new"), &LONG, 10, 11 * S - 1), "nobody looks again so soon");
-        assert!(other.insert(&key("new"), &LONG, 10, 11 * S));
+        assert!(stores.bytes() > COMMON_BYTES);
+        let inserts = || other.insert(&key("new"), &LONG, 10, 20 * S);
+        assert!(!stores.sweep(11 * S - 1) && !inserts(), "nothing has ended");
+        assert!(!stores.sweep(11 * S) && inserts());
         assert_eq!((keys(&one), one.held.bytes.load(Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn new_values_do_not_wait_for_what_has_ended_elsewhere() {
+        let stores = Stores::default();
+        let (full, one) = (stores.of("a"), stores.of("b"));
+        let number = SHARDS * SHARD_ENTRIES_MAX / 2;
+        (0..number).for_each(|number| assert!(full.insert(&key(&number.to_string()), b"", 10, S)));
+        let _others = holding(&stores, "c", ENGINE_BYTES_MAX);
+        assert!((0..20).all(|number| !one.insert(&key(&number.to_string()), b"", 10, 20 * S)));
+        assert_eq!(keys(&full), number, "those that have ended are freed in other threads");
     }
 
     #[test]
@@ -477,23 +485,40 @@ mod tests {
         for store in &full {
             (0..many).for_each(|number| assert!(store.insert(&key(&number.to_string()), b"", 10, S)));
         }
+        let least = 2 * many / (SWEPT_AT_ONCE + SHARD_ENTRIES_MAX);
         let steps = (0..99).take_while(|_| {
-            stores.0.sweep(20 * S);
-            full.iter().any(|store| keys(store) > 0)
+            let before = stores.bytes();
+            let goes_on = stores.sweep(20 * S);
+            assert!(before - stores.bytes() <= (SWEPT_AT_ONCE + SHARD_ENTRIES_MAX) * (OVERHEAD_BYTES + 8));
+            goes_on
         });
-        assert!((3..9).contains(&steps.count()));
+        let steps = steps.count();
+        assert!((least..99).contains(&steps) && stores.bytes() == 0, "{steps}");
     }
 
     #[test]
-    fn store_with_less_than_its_part_takes_values_of_a_full_engine() {
+    fn store_takes_as_much_as_is_free_or_its_part_of_a_full_engine() {
+        const MIB: usize = 1 << 20;
         let stores = Stores::default();
-        let (small, _large) = (stores.of("a"), holding(&stores, "b", COMMON_BYTES));
-        assert!(small.insert(&key("a"), &LONG, 10, S));
-        small.held.add(COMMON_BYTES / 2 - 600);
-        assert!(!small.insert(&neighbor_of_none(&small), &LONG, 10, S), "it has its part");
-        let (third, _more) = (stores.of("c"), holding(&stores, "d", COMMON_BYTES / 2 - 600));
-        assert!(third.insert(&key("a"), b"", 10, S));
-        assert!(!third.insert(&neighbor_of_none(&third), &[b'v'; 1000], 10, S), "there is no more than all");
+        let _full = holding(&stores, "full", COMMON_BYTES);
+        // Stores that keep nothing.
+        let _idle: Vec<_> = (0..2_046).map(|number| stores.of(&number.to_string())).collect();
+        let grows = |service: &str| {
+            let store = stores.of(service);
+            while store.held.takes(MIB / 64) {
+                store.held.add(MIB / 64);
+            }
+            (store.held.bytes.load(Relaxed), store)
+        };
+        let (bytes, _one) = grows("one");
+        assert_eq!(bytes, 32 * MIB, "half of what is free, so that there is some for the next one");
+        let (_, _more): (Vec<_>, Vec<_>) = (0..40).map(|number| grows(&format!("more {number}"))).unzip();
+        assert!(stores.bytes().abs_diff(FREE_BYTES) < MIB, "{}", stores.bytes());
+        let (bytes, _last) = grows("last");
+        assert_eq!(bytes, MIB / 64, "its part of the rest");
+        stores.of("1").held.add(ENGINE_BYTES_MAX - stores.bytes() - 100);
+        let late = stores.of("2");
+        assert!(!late.insert(&key("a"), b"", 10, S), "there is no more than all");
     }
 
     #[test]
@@ -509,7 +534,7 @@ mod tests {
         store.held.add(200);
         assert!(store.insert(&next(), &[b'v'; 120], 10, S), "two make room for it");
         assert_eq!(small.iter().map(is_there).collect::<Vec<_>>(), [false, false, true]);
-        assert!(stores.0.bytes.load(Relaxed) <= COMMON_BYTES);
+        assert!(stores.bytes() <= COMMON_BYTES);
     }
 
     #[test]

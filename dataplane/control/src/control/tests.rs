@@ -5,6 +5,7 @@ use weir_api::dataplane::v1::{
 use weir_proxy::records::Batch;
 use weir_rate::{Engines, Limit, Moment, WHOLE};
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
+use weir_script::{Event, Script, ScriptSet, Scripts, Seen, Served as ServedScripts};
 
 use super::*;
 use crate::order::ORDERS_MAX;
@@ -259,4 +260,27 @@ fn agent_hears_what_is_asked_of_hot_keys_and_says_which_share_they_have() {
     let next = rig.agent_comes(2);
     rig.control.tell_demands();
     assert_eq!(next.hears()[2..], ["asked [0] of shop on 2 engines; heard 0"], "another agent knows other numbers");
+}
+
+#[test]
+fn control_thread_forgets_what_scripts_keep_when_it_has_ended() {
+    let mut rig = Rig::new();
+    let stores = rig.control.served.worker().unwrap().stores.clone();
+    let source = "avi.vs.table_insert('key', 'value', 1)";
+    let set = ScriptSet { scripts: vec![Script::compile("set", Event::Request, source)], ..ScriptSet::default() };
+    let served =
+        Arc::new(ServedScripts { sets: [Arc::new(set)].into(), store: stores.of("shop"), ..Default::default() });
+    let mut seen = Box::new(Seen::default());
+    let now = Instant::now();
+    seen.now_ns = process_nanos();
+    assert!(Scripts::default().run(&served, Event::Request, &mut seen).fault.is_none());
+    let (kept, ends) = (stores.bytes(), now + Duration::from_secs(1));
+    assert!(kept > 0);
+    let mut due = Due { sample: now + SAMPLE_EVERY, demands: now + DEMANDS_EVERY, sweep: now };
+    while Instant::now() < ends {
+        assert_eq!(stores.bytes(), kept);
+        rig.control.turn(&mut due);
+    }
+    (0..4).take_while(|_| stores.bytes() > 0).for_each(|_| rig.control.turn(&mut due));
+    assert_eq!(stores.bytes(), 0);
 }
