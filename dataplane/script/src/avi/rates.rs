@@ -33,7 +33,8 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         let count = count.filter(|count| !count.is_nil()).map_or(Some(1.0), |count| read_number(&count));
         match count {
             Some(count) if (0.0..=f64::from(COUNT_MAX)).contains(&count) => {
-                Ok(beyond(now, limit, &key, count as u32)?.is_some())
+                // A part of one counts as one: 0 asks.
+                Ok(beyond(now, limit, &key, count.ceil() as u32)?.is_some())
             }
             _ => Err(Error::runtime(format!("counts a number from 0 to {COUNT_MAX} at once"))),
         }
