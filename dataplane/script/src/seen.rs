@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use weir_rules::HttpVersion;
+use weir_rules::{EditKind, HttpVersion};
 use weir_wire::{
     head::{RequestHead, ResponseHead, without_port},
     x509::Says,
 };
 
-use crate::head::Head;
+use crate::{acts::HeadEdit, head::Head};
 
 #[derive(Debug)]
 pub struct Seen {
@@ -46,8 +46,8 @@ pub struct Seen {
     pub cause: &'static str,
     /// What scripts keep from one event of the exchange to the next.
     pub(crate) variables: Vec<(Vec<u8>, Variable)>,
-    /// The head of the request before scripts have changed it for one server.
-    plain: Option<Head>,
+    /// The head of the request and its host, before anything has changed them for one server.
+    plain: Option<(Head, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -128,12 +128,21 @@ impl Seen {
     }
 
     /// Begins to show how the request goes to a server. What scripts have changed for another one before, which did not take
-    /// it, is gone.
-    pub fn begin_balanced(&mut self) {
+    /// it, is gone. `host`: what the server has instead of the request's.
+    pub fn begin_balanced(&mut self, host: Option<&[u8]>) {
         match &self.plain {
-            Some(plain) => self.request = plain.clone(),
-            None => self.plain = Some(self.request.clone()),
+            Some(plain) => (self.request, self.host) = plain.clone(),
+            None => self.plain = Some((self.request.clone(), self.host.clone())),
         }
+        if let Some(host) = host {
+            self.set_host(host);
+        }
+    }
+
+    pub(crate) fn set_host(&mut self, host: &[u8]) {
+        let edit = HeadEdit { kind: EditKind::Replace, name: "Host".into(), cookie: false, value: Some(host.to_vec()) };
+        self.request.apply(&edit, true);
+        put(&mut self.host, host);
     }
 
     /// Without the query.

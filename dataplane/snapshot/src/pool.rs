@@ -139,10 +139,11 @@ impl Pool {
     }
 
     /// Whether a request whose head was written for another pool can go to this one, if its server is asked for the right name.
-    /// `None`: it was written for none.
+    /// `None`: it was written for none. A written head does not show any more which servers its cookies named.
     pub fn takes_head_for(&self, other: Option<&Self>) -> bool {
         let scheme = |pool: &Self| pool.http2.is_some().then(|| pool.tls.is_some());
-        other.and_then(scheme) == scheme(self) && other.and_then(Self::own_cookie) == self.own_cookie()
+        other.and_then(scheme) == scheme(self)
+            && [Some(self), other].into_iter().flatten().all(|pool| pool.own_cookie().is_none())
     }
 
     /// The cookie that servers set and engines prefix.

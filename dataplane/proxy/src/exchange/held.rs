@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::buf::Buf;
+use crate::{buf::Buf, io::Io};
 
 #[derive(Default)]
 pub(crate) struct Held {
@@ -28,16 +28,22 @@ impl Held {
         self.pieces.is_empty()
     }
 
-    /// Adds a piece that stays for a while. Joins small pieces, because each holds a block.
-    pub fn gather(&mut self, piece: Buf) {
+    /// Adds a piece that stays for a while. Joins small pieces, because each holds a block. A part of a block, with no room
+    /// behind it, moves to a block of its own: the bytes beside it may be anything, and many.
+    pub fn gather<I: Io>(&mut self, io: &mut I, mut piece: Buf) {
         self.bytes += piece.len();
         if let Some(last) = self.pieces.back_mut()
             && last.room().len() >= piece.len()
         {
             last.append(&piece);
-        } else {
-            self.pieces.push_back(piece);
+            return;
         }
+        let mut own = io.buffer();
+        if piece.len() + piece.room().len() < own.room().len() / 2 {
+            own.append(&piece);
+            piece = own;
+        }
+        self.pieces.push_back(piece);
     }
 
     /// Adds a piece that goes on soon.

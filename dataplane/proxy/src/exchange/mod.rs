@@ -536,7 +536,7 @@ impl Exchange {
 
     fn read_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<Option<Buf>, Error> {
         if self.form == Form::Content {
-            self.hold_content(io, inbox, |held, piece| held.push(piece))?;
+            self.hold_content(io, inbox, |_, held, piece| held.push(piece))?;
             return Ok(self.aside.as_mut().and_then(|aside| aside.held.pop()));
         }
         let http = http_of(&self.service)?;
@@ -554,15 +554,15 @@ impl Exchange {
         &mut self,
         io: &mut I,
         inbox: &mut Inbox,
-        hold: impl Fn(&mut Held, Buf),
+        hold: impl Fn(&mut I, &mut Held, Buf),
     ) -> Result<bool, Error> {
         let Self { service, body, aside, .. } = self;
         let (http, mut has_some) = (http_of(service)?, false);
         while !has_some && !body.is_done() {
-            let take = |_: &mut I, part| match part {
+            let take = |io: &mut I, part| match part {
                 Part::Bytes(piece) => {
                     has_some = true;
-                    hold(&mut aside.get_or_insert_default().held, piece);
+                    hold(io, &mut aside.get_or_insert_default().held, piece);
                 }
                 Part::Trailers(lines) => aside.get_or_insert_default().trailers = Some(lines),
             };
@@ -576,10 +576,10 @@ impl Exchange {
     /// Buffers more of the body; false: no more has arrived.
     pub fn gather<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<bool, Error> {
         if self.form == Form::Content {
-            return self.hold_content(io, inbox, Held::gather);
+            return self.hold_content(io, inbox, |io, held, piece| held.gather(io, piece));
         }
         let Some(piece) = self.read_piece(io, inbox)? else { return Ok(false) };
-        self.aside().held.gather(piece);
+        self.aside().held.gather(io, piece);
         Ok(true)
     }
 

@@ -61,7 +61,7 @@ impl Parties<'_> {
         let has_come = delivery.body.read(io, &mut server.connection.inbox, http, Form::Content, take)?;
         let collected = exchange.collected()?;
         while let Some(piece) = come.pop() {
-            collected.held.gather(piece);
+            collected.held.gather(io, piece);
         }
         if collected.is_due() {
             self.show_content(io)?;

@@ -206,13 +206,11 @@ impl Proxy {
         let Some(client) = clients.find(exchange.client) else { return };
         let ready = exchange.ready(io.now());
         if ready == Ready::TooLate {
-            self.fail_exchange(io, id, Error::ClientAborted);
-            return;
+            return self.fail_unsent(io, id, Error::ClientAborted);
         }
         if exchange.form == Form::Content && !conn.is_stream() && client.call().is_some() {
             // The server has chosen HTTP/1.1. The next connection shows whether it still does.
-            self.fail_exchange(io, id, Error::NoHttp2);
-            return;
+            return self.fail_unsent(io, id, Error::NoHttp2);
         }
         server.requests += 1;
         server.binds |= exchange.binds_connection;
@@ -223,27 +221,20 @@ impl Proxy {
         let head = match server.pool.has_hosts {
             true => match with_own_host(core, exchange.form, server, head) {
                 Ok(head) => head,
-                Err(error) => {
-                    self.fail_exchange(io, id, error);
-                    return;
-                }
+                Err(error) => return self.fail_unsent(io, id, error),
             },
             false => head,
         };
         let head = match ready {
             Ready::ForScripts => match show_choice(io, (exchange, client, server, core), head) {
                 Ok(head) => head,
-                Err(error) => {
-                    self.fail_exchange(io, id, error);
-                    return;
-                }
+                Err(error) => return self.fail_unsent(io, id, error),
             },
             Ready::Now | Ready::TooLate => head,
         };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {
-                self.fail_exchange(io, id, error);
-                return;
+                return self.fail_unsent(io, id, error);
             }
         } else {
             server.connection.deliver(io, &mut core.unflushed, head);
@@ -256,6 +247,14 @@ impl Proxy {
         client.await_answer(io, exchange);
         client.rest(io, true);
         server.await_response(io);
+    }
+
+    /// A request does not go to the server that waits for it. The client's next one may have come already.
+    #[cold]
+    fn fail_unsent<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) {
+        let client = self.exchanges.find(id).map(|exchange| exchange.client);
+        self.fail_exchange(io, id, error);
+        client.into_iter().for_each(|client| self.proceed(io, client));
     }
 
     /// The connection that was to carry the request takes no more streams.
@@ -341,9 +340,8 @@ impl Proxy {
 #[cold]
 #[inline(never)]
 fn with_own_host(core: &mut Core, form: Form, server: &Server, head: Buf) -> Result<Buf, Error> {
+    let Some(host) = server.own_host() else { return Ok(head) };
     let pool = &server.pool;
-    let found = pool.server(server.place.server, server.place.position);
-    let Some(host) = found.and_then(|found| found.host.as_deref()) else { return Ok(head) };
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     head::with_host(&head, form, (scheme, host), &mut core.fields)
 }

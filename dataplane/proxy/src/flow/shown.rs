@@ -89,6 +89,7 @@ impl ClientSide<'_> {
         };
         let Self { exchange, client, core } = self;
         if let Some(pool) = &pool
+            && moves
             && !pool.takes_head_for(before.as_deref())
         {
             let what = "speaks another HTTP than the one for which the request was written, or binds clients by a cookie of \
@@ -162,7 +163,7 @@ pub(super) fn show_choice<I: Io>(
     let service = exchange.service.clone();
     let (Some(scripts), Some(mut seen)) = (service.scripts.as_deref(), exchange.take_seen()) else { return Ok(head) };
     seen.now_ns = io.now().nanos;
-    seen.begin_balanced();
+    seen.begin_balanced(server.own_host());
     seen.sends_to(Some(server.place.address), &server.pool.name);
     let shown = core.scripts.show_choice(scripts, &mut core.pools, &mut seen);
     exchange.keep_seen(seen);

@@ -153,6 +153,11 @@ impl Server {
         self.lost().is_none() || self.connection.conn().is_stream()
     }
 
+    /// What requests to it have as Host instead of their own.
+    pub fn own_host(&self) -> Option<&[u8]> {
+        self.pool.server(self.place.server, self.place.position)?.host.as_deref()
+    }
+
     /// What it means for a request that the server has not taken it on this connection, which carries streams.
     pub fn refusal(&self) -> Error {
         let has_taken_none = self.requests == 0 || self.back.as_ref().is_some_and(|back| back.last == Some(0));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_api::dataplane::v1::{self as api, Named, Plan, ScriptEvent, ScriptLimit};
+use weir_api::dataplane::v1::{self as api, CookiePersistence, Named, Plan, ScriptEvent, ScriptLimit};
 use weir_proxy::io::{Close, Event, Gone};
 use weir_telemetry::Cause;
 
@@ -303,6 +303,76 @@ fn pool_that_speaks_another_http_is_no_choice_for_a_body() {
 }
 
 #[test]
+fn pool_that_binds_by_a_cookie_of_servers_is_no_choice_for_a_body() {
+    let binds = CookiePersistence { cookie_name: "id".into(), prefixes: true, ..Default::default() };
+    for (is_first, is_second) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut plan = scripted(&[WANTS, (REQ_DATA, STEER)]);
+        for (pool, is_bound) in plan.pools.iter_mut().zip([is_first, is_second]) {
+            pool.persistence = is_bound.then(|| binds.clone());
+            pool.servers.iter_mut().enumerate().for_each(|(at, server)| server.token = format!("{at:032x}"));
+        }
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, post(&format!("Cookie: id={:032x}~x\r\n", 0), "nine"));
+        if is_first || is_second {
+            assert_eq!((status(&stage.sent(client)), stage.dials()), ("500", 0));
+            assert_eq!(stage.failures(Cause::ScriptFailed), 1);
+        } else {
+            stage.connected();
+            assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+        }
+        // The pool of the virtual service may bind as it likes.
+        let client = stage.client();
+        stage.says(client, post("", "one"));
+        stage.connected();
+        assert_eq!(stage.dialled_address(), "10.1.0.1:8000");
+    }
+}
+
+/// Content in chunks of one byte, each with so many bytes of extensions.
+fn in_small_chunks(bytes: usize, extension_bytes: usize) -> String {
+    format!("1;{}\r\nx\r\n", "e".repeat(extension_bytes)).repeat(bytes)
+}
+
+#[test]
+fn what_is_kept_of_a_response_takes_the_memory_of_its_content() {
+    let source = "if #avi.http.get_response_body() ~= 8192 then error('less') end";
+    for extension_bytes in [1, 250] {
+        let wants = (RESP, "avi.http.set_response_body_buffer_size(8)");
+        let mut stage = Stage::new(&scripted(&[wants, (RESP_DATA, source)]));
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/"));
+        let server = stage.connected();
+        stage.says(server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        // Pieces of a length that no chunk has, so that they end anywhere in one.
+        for part in in_small_chunks(8_191, extension_bytes).as_bytes().chunks(Stage::BLOCK_BYTES - 7) {
+            stage.says(server, part);
+            assert!(stage.blocks_in_use() < 12, "{} blocks", stage.blocks_in_use());
+        }
+        assert_eq!(stage.sent(client), "");
+        stage.says(server, "3\r\nend\r\n0\r\n\r\n");
+        (0..20).for_each(|_| stage.batch(vec![Event::Drained { conn: client }]));
+        let sent = stage.sent(client);
+        assert!(status(&sent) == "200" && sent.matches('x').count() == 8_191 && sent.contains("end"), "{}", sent.len());
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_request_takes_the_memory_of_its_content() {
+    let wants = (REQ, "avi.http.set_request_body_buffer_size(8)");
+    let mut stage = Stage::new(&all_http2(&[wants, (REQ_DATA, STEER)]));
+    let client = stage.client();
+    stage.says(client, "POST /a HTTP/1.1\r\nHost: shop.test\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for part in in_small_chunks(8_187, 250).as_bytes().chunks(Stage::BLOCK_BYTES - 7) {
+        stage.says(client, part);
+        assert!(stage.blocks_in_use() < 12, "{} blocks", stage.blocks_in_use());
+    }
+    assert_eq!((stage.sent(client).as_str(), stage.dials()), ("", 0));
+    stage.says(client, "4\r\nnine\r\n0\r\n\r\n");
+    assert_eq!(stage.dialled_address(), "10.1.9.1:8000");
+}
+
+#[test]
 fn calls_have_no_bodies_for_scripts() {
     let scripts = [WANTS, WANTS_BACK, (REQ_DATA, "error('no')"), (RESP_DATA, "error('no')")];
     let mut stage = Stage::new(&http2(all_http2(&scripts)));
@@ -370,6 +440,45 @@ fn head_for_a_server_keeps_what_it_says_of_its_connection() {
         }
         assert!(!sent.contains("X-A: a") && !sent.contains("X-Own") && sent.ends_with("\r\n\r\n"), "{sent}");
     }
+}
+
+#[test]
+fn host_for_one_try_is_not_that_of_the_next() {
+    let source = "avi.http.add_header('X-Before', avi.http.hostname() .. ' ' .. avi.http.get_header('Host')) \
+        avi.http.replace_header('Host', avi.pool.server_ip() .. '.inner')";
+    for (host, before) in [("", "shop.test"), ("one.test", "one.test")] {
+        let mut plan = scripted(&[(CHOSEN, source)]);
+        plan.pools[0].servers[0].host = host.into();
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        let is_good = |sent: &str| {
+            assert!(sent.contains(&format!("X-Before: {before} {before}\r\n")), "{sent}");
+            assert!(sent.contains("Host: 10.1.0.1.inner\r\n") && sent.matches("Host:").count() == 1, "{sent}");
+        };
+        stage.says(client, get("shop.test", "/"));
+        let server = stage.connected();
+        is_good(&stage.sent(server));
+        stage.says(server, OK);
+        stage.says(client, get("shop.test", "/"));
+        is_good(&stage.sent(server));
+        // The idle connection was closed, so the request goes on another one.
+        stage.gone(server, Gone::Reset);
+        let again = stage.connected();
+        is_good(&stage.sent(again));
+    }
+}
+
+#[test]
+fn request_behind_one_whose_script_for_the_choice_fails_goes_on() {
+    let mut stage = Stage::new(&scripted(&[(CHOSEN, "if avi.http.get_path() == '/bad' then error('odd') end")]));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/bad") + &get("shop.test", "/bad") + &get("shop.test", "/good"));
+    (0..2).for_each(|_| _ = stage.connected());
+    assert_eq!(stage.sent(client).matches("HTTP/1.1 500 ").count(), 2);
+    let server = stage.connected();
+    assert!(stage.sent(server).starts_with("GET /good "));
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
 }
 
 #[test]

@@ -264,9 +264,7 @@ fn set_host(now: &mut Now, host: &[u8]) -> Result<()> {
     if host.is_empty() || !weir_wire::head::is_host(host) {
         return Err(Error::runtime("the value of Host is no host"));
     }
-    let edit = HeadEdit { kind: EditKind::Replace, name: "Host".into(), cookie: false, value: Some(host.to_vec()) };
-    now.seen.request.apply(&edit, true);
-    now.seen.host = host.to_vec();
+    now.seen.set_host(host);
     now.acts.host_changed = true;
     Ok(())
 }
