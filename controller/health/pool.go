@@ -40,7 +40,7 @@ func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 	case result.Up > 0:
 		result.Status = status(Down, append([]string{fmt.Sprintf("%d of its servers are up, and min_servers_up is %d",
 			result.Up, pool.MinServersUp)}, lost...)...)
-	case len(pool.Servers) == 0:
+	case pool.Size() == 0:
 		result.Status = status(Down, "it has no server")
 	case result.Enabled == 0 && len(pool.Members) > 0:
 		result.Status = status(Down, "none of its servers is enabled")

@@ -309,3 +309,51 @@ func TestPoolsOfAVirtualServiceAreItsOwnAndThoseOfRulesInForce(t *testing.T) {
 		t.Errorf("no finding about %s: %v", lost, findings)
 	}
 }
+
+func TestAddressesOfAGroupAreServersOfThePool(t *testing.T) {
+	w := seed(t)
+	w.add(t, "ipaddrgroup", "farm-1", `{"name":"farm","addrs":[{"addr":"10.0.0.1","type":"V4"},
+		{"addr":"2001:db8::7","type":"V6"}],
+		"ranges":[{"begin":{"addr":"10.0.0.9","type":"V4"},"end":{"addr":"10.0.0.10","type":"V4"}}],
+		"prefixes":[{"ip_addr":{"addr":"10.1.0.0","type":"V4"},"mask":24}]}`)
+	w.add(t, "pool", "pool-9", `{"name":"grouped","default_server_port":81,"ipaddrgroup_ref":"farm-1",
+		"servers":[{"ip":{"addr":"10.0.0.9","type":"V4"},"ratio":3},{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+	w.add(t, "virtualservice", "vs-9",
+		`{"name":"grouped","vsvip_ref":"vsvip-1","pool_ref":"pool-9","services":[{"port":99}]}`)
+	var keeper worldKeeper
+	for range 2 {
+		m, findings := keeper.Build(1, w)
+		pool := m.Pools[len(m.Pools)-1]
+		var got []string
+		for _, member := range pool.Members {
+			got = append(got, fmt.Sprintf("%s*%d %t", member.ID, member.Ratio, member.Enabled))
+		}
+		if want := []string{"10.0.0.9:81*3 true", "10.0.0.1:81*1 true", "[2001:db8::7]:81*1 true",
+			"10.0.0.10:81*1 true"}; !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+		if pool.Size() != 5 {
+			t.Errorf("there are %d servers: want one without an address, too", pool.Size())
+		}
+		if !slices.ContainsFunc(findings, func(f Finding) bool {
+			return f.Field == "ipaddrgroup_ref" && strings.Contains(f.Message, "subnets and countries of farm")
+		}) {
+			t.Errorf("got the findings %v", findings)
+		}
+		w["pool"][len(w["pool"])-1]["description"] = "changed"
+	}
+}
+
+func TestPoolHasAtMostSoManyServersOfAGroup(t *testing.T) {
+	w := seed(t)
+	w.add(t, "ipaddrgroup", "farm-1", `{"name":"farm","ranges":[
+		{"begin":{"addr":"2001:db8::","type":"V6"},"end":{"addr":"2001:db8:1::","type":"V6"}}]}`)
+	w.add(t, "pool", "pool-9", `{"name":"grouped","ipaddrgroup_ref":"farm-1"}`)
+	m, findings := Build(1, w)
+	if got := len(m.Pools[len(m.Pools)-1].Members); got != 5000 {
+		t.Errorf("got %d servers", got)
+	}
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.Message, "at most 5000") }) {
+		t.Errorf("got the findings %v", findings)
+	}
+}

@@ -129,6 +129,7 @@ func (p *Pool) addParts(parts *subjects) {
 		func(p *kinds.ApplicationPersistenceProfile) string { return p.UUID })
 	add(parts, "analyticsprofile", p.Analytics, uuidOfAnalytics)
 	add(parts, "sslkeyandcertificate", p.Certificate, uuidOfCertificate)
+	add(parts, "ipaddrgroup", p.Group, func(g *AddressGroup) string { return g.UUID })
 }
 
 func uuidOfAnalytics(p *kinds.AnalyticsProfile) string { return p.UUID }

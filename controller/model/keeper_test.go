@@ -86,7 +86,8 @@ func worldOfMany(t *testing.T) world {
 	w.add(t, "serviceengine", "group-2", `{"name":"d","se_group_ref":"group-2"}`)
 	w.add(t, "vrfcontext", "vrf-2", `{"name":"blue"}`)
 	w.add(t, "pool", "pool-2",
-		`{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+		`{"name":"q","health_monitor_refs":["hm-1"],"ipaddrgroup_ref":"addresses-1",
+		"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
 	w.add(t, "prioritylabels", "labels-1", `{"name":"sites","equivalent_labels":[{"labels":["near"]}]}`)
 	w.add(t, "poolgroup", "group-of-pools", `{"name":"both","priority_labels_ref":"labels-1","members":[
 		{"pool_ref":"pool-1","priority_label":"near"},{"pool_ref":"pool-2","priority_label":"far"}],

@@ -198,6 +198,8 @@ func ByUUID[T interface{ Key() string }](among []T, reference string) (found T) 
 type Pool struct {
 	kinds.Pool
 	Members        []Member
+	Group          *AddressGroup // whose addresses are servers; nil: there is none
+	ofGroup        int           // of the members, those of the group
 	Conn           *kinds.ConnPool
 	HealthMonitors []*HealthMonitor
 	SSLProfile     *kinds.SSLProfile // nil: engines connect to its servers without TLS

@@ -221,6 +221,9 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 		pool.PersistenceProfileRef)
 	pool.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", pool.AnalyticsProfileRef)
 	pool.Certificate = follow(from, k.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
+	if pool.Group = follow(from, k.addressGroups, "ipaddrgroup_ref", pool.IPAddrGroupRef); pool.Group != nil {
+		pool.addGroup(from, pool.Group)
+	}
 }
 
 func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {

@@ -22,11 +22,11 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 		state := known.PoolHealth(pool)
 		page = schema.Object{
 			"oper_status":                operStatus(state.State, state.Reasons...),
-			"num_servers":                int64(len(pool.Servers)),
+			"num_servers":                int64(pool.Size()),
 			"num_servers_enabled":        int64(state.Enabled),
 			"num_servers_up":             int64(state.Up),
 			"percent_servers_up_enabled": percentOf(state.Up, state.Enabled),
-			"percent_servers_up_total":   percentOf(state.Up, len(pool.Servers)),
+			"percent_servers_up_total":   percentOf(state.Up, pool.Size()),
 			"servers":                    objectList(p.servers(known, pool, state)),
 		}
 		if pool.RequestQueueEnabled {

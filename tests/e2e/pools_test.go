@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,5 +56,28 @@ func TestServersAreAskedForTheirOwnHostAndResponsesAreForTheClients(t *testing.T
 	})
 	if got := s.curl("-H", "Host: shop.test", plainURL("/")); got != "one.test" {
 		t.Errorf("the server is asked for %q", got)
+	}
+}
+
+func TestAddressesOfAGroupAreServers(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	host, port, err := net.SplitHostPort(telling(t, "farm"))
+	s.must(err)
+	number, err := strconv.Atoi(port)
+	s.must(err)
+	s.create("ipaddrgroup", client.Object{"name": "farm", "addrs": list{object{"addr": host, "type": "V4"}}})
+	s.create("pool", client.Object{"name": "farm", "ipaddrgroup_ref": client.Ref("ipaddrgroup", "farm"),
+		"default_server_port": number})
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["pool_ref"] = client.Ref("pool", "farm")
+	})
+	s.eventually("the server of the group answers", func() error {
+		if answer := s.ask(false, "shop.test", "/"); !strings.HasPrefix(answer, "farm: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	if servers := s.runtime("pool", "farm")["num_servers"]; fmt.Sprint(servers) != "1" {
+		t.Errorf("the pool has %v servers", servers)
 	}
 }

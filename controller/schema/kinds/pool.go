@@ -21,8 +21,10 @@ type Pool struct {
 	CloudChecksum string   `json:"cloud_config_cksum"`
 	Metadata      string   `json:"service_metadata"`
 
-	Enabled             bool                 `json:"enabled" default:"true"`
-	Servers             []Server             `json:"servers" items:"5000"`
+	Enabled bool     `json:"enabled" default:"true"`
+	Servers []Server `json:"servers" items:"5000"`
+	// its addresses are servers, too
+	IPAddrGroupRef      string               `json:"ipaddrgroup_ref" ref:"ipaddrgroup"`
 	DefaultServerPort   uint32               `json:"default_server_port" min:"1" max:"65535" default:"80"`
 	HealthMonitorRefs   []string             `json:"health_monitor_refs" ref:"healthmonitor" items:"50"`
 	InlineHealthMonitor bool                 `json:"inline_health_monitor" default:"true"`
@@ -98,8 +100,8 @@ func init() {
 				"engines do not yet choose TLS to servers by whether the client uses TLS: requests that should be "+
 					"encrypted would go to servers in plain text",
 				"use_service_ssl_mode"),
-			schema.NoEffect("a pool has only the servers in the field servers",
-				"external_autoscale_groups ipaddrgroup_ref networks nsx_securitygroup resolve_pool_by_dns"),
+			schema.NoEffect("a pool has only the servers in the field servers, and those of ipaddrgroup_ref",
+				"external_autoscale_groups networks nsx_securitygroup resolve_pool_by_dns"),
 			schema.NoEffect("the webhook that makes a server chooses its network", "autoscale_networks"),
 			schema.NoEffect("engines count each server exactly",
 				"max_conn_rate_per_server.explicit_tracking max_conn_rate_per_server.fine_grain"),

@@ -1,0 +1,76 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// serversMost is the maximum of servers of a pool, those of its address group included.
+const serversMost = 5000
+
+// usualServer is a server about which an object says nothing but its address.
+var usualServer = schema.Defaults[kinds.Server]()
+
+// Size is the number of servers that a pool should have, also those without an address.
+func (p *Pool) Size() int { return len(p.Servers) + p.ofGroup }
+
+// addGroup adds the addresses of an address group as servers, at the port of the pool. Those that are servers already
+// stay as they are.
+func (p *Pool) addGroup(from *source, group *AddressGroup) {
+	const field = "ipaddrgroup_ref"
+	if len(group.Prefixes) > 0 || len(group.CountryCodes) > 0 {
+		from.find(field, "subnets and countries of %s are no servers: only its addresses and ranges are", group.Name)
+	}
+	taken := make(map[string]bool, len(p.Members))
+	for _, member := range p.Members {
+		taken[member.ID] = true
+	}
+	// The pool shares the list with the object as it was read.
+	p.Members = slices.Clip(p.Members)
+	add := func(address netip.Addr) (full bool) {
+		server := *usualServer
+		server.Hostname = address.String()
+		server.IP = &kinds.IPAddr{Addr: address.String(), Type: "V4"}
+		if address.Is6() {
+			server.IP.Type = "V6"
+		}
+		id := server.ID(p.DefaultServerPort)
+		if taken[id] {
+			return false
+		}
+		if len(p.Members) >= serversMost {
+			return true
+		}
+		taken[id] = true
+		p.ofGroup++
+		p.Members = append(p.Members, Member{
+			Server: server, ID: id, Address: netip.AddrPortFrom(address, uint16(p.DefaultServerPort)),
+		})
+		return false
+	}
+	for i := range group.Addrs {
+		if address := group.Addrs[i].Address(); !address.IsValid() {
+			from.find(field, "%s of %s is no address", fmt.Sprintf("addrs[%d]", i), group.Name)
+		} else if add(address) {
+			p.tooMany(from, field)
+			return
+		}
+	}
+	for _, each := range group.Ranges {
+		end := each.End.Address()
+		for address := each.Begin.Address(); address.IsValid() && !end.Less(address); address = address.Next() {
+			if add(address) {
+				p.tooMany(from, field)
+				return
+			}
+		}
+	}
+}
+
+func (p *Pool) tooMany(from *source, field string) {
+	from.find(field, "a pool has at most %d servers: the other addresses get no requests", serversMost)
+}
