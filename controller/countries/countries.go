@@ -50,6 +50,7 @@ func readDatabase(content []byte, found model.Countries, places model.Places) er
 		return err
 	}
 	defer database.Close()
+	lacking := map[string][]placeName{} // what is not known yet of a country
 	for network := range database.Networks() {
 		var code string
 		if err := network.DecodePath(&code, "country", "iso_code"); err != nil {
@@ -59,9 +60,10 @@ func readDatabase(content []byte, found model.Countries, places model.Places) er
 			continue
 		}
 		if found[code] == nil {
-			if err := readPlaces(network, code, places); err != nil {
-				return err
-			}
+			lacking[code] = placeNames
+		}
+		if lacking[code], err = readPlaces(network, code, lacking[code], places); err != nil {
+			return err
 		}
 		addresses, err := rangeOf(network.Prefix())
 		if err != nil {
@@ -72,28 +74,35 @@ func readDatabase(content []byte, found model.Countries, places model.Places) er
 	return nil
 }
 
-// placeNames are where a database says what else a country is called, and where it is.
-var placeNames = []struct {
+// placeName is where a database says what else a country is called, or where it is.
+type placeName struct {
 	attribute string
 	path      []any
-}{
+}
+
+var placeNames = []placeName{
 	{model.CountryName, []any{"country", "names", "en"}},
 	{model.ContinentCode, []any{"continent", "code"}},
 	{model.ContinentName, []any{"continent", "names", "en"}},
 }
 
-// readPlaces adds a country to the places that it is in, by the first of its networks.
-func readPlaces(network maxminddb.Result, code string, places model.Places) error {
-	for _, each := range placeNames {
+// readPlaces adds a country to the places that a network of it names. It returns those that it does not name: the next
+// network of the country may.
+func readPlaces(
+	network maxminddb.Result, code string, lacking []placeName, places model.Places,
+) (still []placeName, err error) {
+	for _, each := range lacking {
 		var name string
 		if err := network.DecodePath(&name, each.path...); err != nil {
-			return err
+			return nil, err
 		}
-		if name != "" {
+		if name == "" {
+			still = append(still, each)
+		} else {
 			places.Add(each.attribute, name, code)
 		}
 	}
-	return nil
+	return still, nil
 }
 
 func readLines(content []byte, found model.Countries) error {

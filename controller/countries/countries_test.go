@@ -62,6 +62,9 @@ func TestDatabasesSayWhereAddressesAre(t *testing.T) {
 		}
 		country := mmdbtype.Map{}
 		continent := mmdbtype.Map{"code": mmdbtype.String("EU")}
+		if subnet == "192.0.2.0/25" { // the first one of its country does not say where that is
+			continent = mmdbtype.Map{}
+		}
 		if code != "" {
 			country["iso_code"] = mmdbtype.String(code)
 			country["names"] = mmdbtype.Map{"en": mmdbtype.String("Land of " + code)}

@@ -36,8 +36,8 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 	if full := policy.FullClientLogs; full != nil && full.Enabled {
 		to.AllPerS, to.AllUntilUnixS = full.Throttle, untilOf(vs.LastModified, full.Duration)
 	}
-	for i, filter := range policy.ActiveFilters() {
-		to.Filters = append(to.Filters, recordFilter(subject, vs, i, filter, report))
+	for _, filter := range policy.ActiveFilters() {
+		to.Filters = append(to.Filters, recordFilter(subject, vs, filter, roomOfFilters(to), report))
 	}
 	if vs.Analytics != nil {
 		judge(vs.Analytics, to)
@@ -69,7 +69,7 @@ func untilOf(lastModified string, minutes uint32) uint64 {
 // recordFilter converts a filter. One that cannot be applied holds for no request, but keeps its place: a record tells
 // by the place which filters hold.
 func recordFilter(
-	subject subject, vs *model.VirtualService, at int, from kinds.ClientLogFilter, report *report,
+	subject subject, vs *model.VirtualService, from kinds.ClientLogFilter, room int, report *report,
 ) *dataplanev1.RecordFilter {
 	nothing := func(why string) *dataplanev1.RecordFilter {
 		report.warn(subject, "analytics_policy.client_log_filters", "filter %s has no effect: %s", from.Name, why)
@@ -78,7 +78,7 @@ func recordFilter(
 	to := &dataplanev1.RecordFilter{UntilUnixS: untilOf(vs.LastModified, from.Duration), AllHeaders: from.AllHeaders}
 	if clients := from.ClientIP; clients != nil {
 		to.ClientsNegated = clients.Criteria == "IS_NOT_IN"
-		subnets, why := subnetsOfFilter(clients, vs.LogGroups.AddressGroups)
+		subnets, why := subnetsOfFilter(clients, vs.LogGroups.AddressGroups, room)
 		if why != "" {
 			return nothing(why)
 		}
@@ -97,36 +97,49 @@ func recordFilter(
 	return to
 }
 
-// Of the groups of one filter. Each virtual service has a copy of their content.
+// Each virtual service has a copy of the content of the groups that its filters name.
 const (
-	filterSubnetsMost = 8192
-	filterTextsMost   = 1024
+	filterSubnetsMost = 8192 // of all filters together
+	filterTextsMost   = 1024 // of one filter
 )
+
+// roomOfFilters is how many subnets further filters may have.
+func roomOfFilters(to *dataplanev1.Analytics) int {
+	room := filterSubnetsMost
+	for _, filter := range to.GetFilters() {
+		room -= len(filter.GetClientSubnets())
+	}
+	return room
+}
 
 const noFilterGroup = "a group that it names is not there or cannot be used"
 
-// subnetsOfFilter are the addresses of a filter, with those of its groups; or it says why they cannot be compared.
+// subnetsOfFilter are the addresses of a filter, with those of its groups; or it says why they cannot be compared. With
+// groups, there may be as many as there is room for.
 func subnetsOfFilter(
-	from *kinds.IPAddrMatch, groups map[string]*model.AddressGroup,
+	from *kinds.IPAddrMatch, groups map[string]*model.AddressGroup, room int,
 ) (all []string, why string) {
+	tooMany := fmt.Sprintf("the groups of the filters have more than %d addresses, subnets and ranges together: use "+
+		"smaller ones", filterSubnetsMost)
 	subnets := from.Subnets()
 	for _, reference := range from.GroupRefs {
 		group := groups[reference]
 		switch {
 		case group == nil:
 			return nil, noFilterGroup
-		case len(subnets)+group.Size() > filterSubnetsMost:
-			return nil, fmt.Sprintf("its groups have more than %d addresses, subnets and ranges: use smaller ones",
-				filterSubnetsMost)
+		case len(subnets)+group.Size() > room:
+			return nil, tooMany
 		}
 		own := kinds.IPAddrMatch{Addrs: group.Addrs, Ranges: group.Ranges, Prefixes: group.Prefixes}
 		subnets = append(subnets, own.Subnets()...)
 		for _, span := range slices.Concat(group.Located...) {
-			subnets = append(subnets, kinds.SubnetsOf(span.First, span.Last)...)
+			if subnets = append(subnets, kinds.SubnetsOf(span.First, span.Last)...); len(subnets) > room {
+				return nil, tooMany
+			}
 		}
 	}
-	if len(subnets) > filterSubnetsMost && len(from.GroupRefs) > 0 {
-		return nil, fmt.Sprintf("its groups have more than %d subnets: use smaller ones", filterSubnetsMost)
+	if len(subnets) > room && len(from.GroupRefs) > 0 {
+		return nil, tooMany
 	}
 	for _, subnet := range subnets {
 		all = append(all, subnet.String())

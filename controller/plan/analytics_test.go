@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -69,11 +70,12 @@ func TestFiltersTakeGroupsUpToALimit(t *testing.T) {
 		{1024, "", ""},
 		{1025, "", "its groups have more than 1024 texts: use smaller ones"},
 		{8192, "", "its groups have more than 1024 texts: use smaller ones"},
-		{8193, "its groups have more than 8192 addresses, subnets and ranges: use smaller ones",
+		{8193, "the groups of the filters have more than 8192 addresses, subnets and ranges together: use smaller ones",
 			"its groups have more than 1024 texts: use smaller ones"},
 	} {
 		clients := &kinds.IPAddrMatch{GroupRefs: []string{"a"}}
-		if all, why := subnetsOfFilter(clients, group(c.count)); why != c.subnets || why == "" && len(all) != c.count {
+		if all, why := subnetsOfFilter(clients, group(c.count), filterSubnetsMost); why != c.subnets || why == "" &&
+			len(all) != c.count {
 			t.Errorf("%d addresses: %d, %q", c.count, len(all), why)
 		}
 		uri := &kinds.StringMatch{Criteria: "EQUALS", GroupRefs: []string{"a"}}
@@ -82,7 +84,23 @@ func TestFiltersTakeGroupsUpToALimit(t *testing.T) {
 			t.Errorf("%d texts: %q", c.count, why)
 		}
 	}
-	if _, why := subnetsOfFilter(&kinds.IPAddrMatch{GroupRefs: []string{"b"}}, group(1)); why != noFilterGroup {
+	if _, why := subnetsOfFilter(&kinds.IPAddrMatch{GroupRefs: []string{"b"}}, group(1), 1); why != noFilterGroup {
 		t.Errorf("without the group: %q", why)
+	}
+}
+
+func TestGroupsOfAllFiltersTogetherHaveALimit(t *testing.T) {
+	of := func(name string) kinds.ClientLogFilter {
+		return kinds.ClientLogFilter{Name: name, ClientIP: &kinds.IPAddrMatch{GroupRefs: []string{"a"}}}
+	}
+	vs := &model.VirtualService{LogGroups: model.Content{AddressGroups: map[string]*model.AddressGroup{
+		"a": {Located: [][]model.AddressRange{rangesOf(4000)}}}}}
+	to, report := &dataplanev1.Analytics{}, &report{}
+	for _, name := range []string{"one", "two", "three"} {
+		to.Filters = append(to.Filters, recordFilter(subject{}, vs, of(name), roomOfFilters(to), report))
+	}
+	if len(to.Filters[1].GetClientSubnets()) != 4000 || len(to.Filters[2].GetClientSubnets()) != 0 ||
+		len(report.findings) != 1 || !strings.Contains(report.findings[0].Message, "filter three has no effect") {
+		t.Errorf("got %d subnets and %v", len(to.Filters[1].GetClientSubnets()), report.findings)
 	}
 }
