@@ -32,6 +32,11 @@ func (k *Known) Users(pool *model.Pool) iter.Seq[*model.VirtualService] {
 	return maps.Keys(k.users[pool])
 }
 
+// AttackCauses are the causes of failures that attackers are counted under.
+var AttackCauses = []string{"client_flood", "client_sessions", "client_accept_timeout", "client_head_timeout",
+	"client_bad_request", "client_head_too_large", "client_uri_too_long", "client_source_untrusted",
+	"client_proxy_header"}
+
 // Failures adds up what was counted under some causes.
 func Failures(counters *dataplanev1.VirtualServiceCounters, causes ...string) (total uint64) {
 	for _, cause := range causes {

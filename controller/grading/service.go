@@ -1,6 +1,7 @@
 package grading
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -33,13 +34,6 @@ type servicePoint struct {
 	up      bool // an engine served
 }
 
-// attacks are the causes of failures that attackers are counted under.
-var attacks = map[string]bool{
-	"client_flood": true, "client_sessions": true, "client_accept_timeout": true, "client_head_timeout": true,
-	"client_bad_request": true, "client_head_too_large": true, "client_uri_too_long": true,
-	"client_source_untrusted": true, "client_proxy_header": true,
-}
-
 // ofService sums up counters. Failures that clients caused themselves say nothing about the service.
 func ofService(counted map[string]int64) *tally {
 	t := &tally{connections: counted["connections"], requests: counted["requests"], errors: fleet.ErrorsIn(counted)}
@@ -51,7 +45,7 @@ func ofService(counted map[string]int64) *tally {
 		if !is {
 			continue
 		}
-		if attacks[cause] {
+		if slices.Contains(fleet.AttackCauses, cause) {
 			t.attacks += count
 		}
 		if cause == "server_reset" {

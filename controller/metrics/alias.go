@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -51,6 +53,7 @@ const (
 
 	atLimits = failures +
 		`{cause=~"engine_refused|engine_evicted|engine_sessions|engine_memory|client_flood|client_sessions"}`
+	limited   = "weir_service_limited_total"
 	untrusted = failures + `{cause=~"client_source_untrusted|client_proxy_header"}`
 
 	serverConnections = "weir_server_connections_total"
@@ -90,6 +93,9 @@ var generalAliases = []alias{
 		"clients sent away because an engine was full or a client exceeded a limit"},
 	{service, "l4_client.avg_policy_drops", perSecond, rate(untrusted),
 		"connections closed because weir_proxy_protocol_sources does not allow them"},
+	{service, "l4_client.avg_dos_attacks", perSecond,
+		rate(failures+`{cause=~"`+strings.Join(fleet.AttackCauses, "|")+`"}`, limited),
+		"clients refused for what attackers do, or beyond limits of rates"},
 
 	{service, "l7_client.avg_total_requests", perSecond, rate(requests), "requests"},
 	{service, "l7_client.avg_complete_responses", perSecond, rate(responses), "responses"},

@@ -13,7 +13,7 @@ import (
 var missing = map[series.Kind]string{
 	service: `
 l4_client.avg_lossy_connections l4_client.avg_rx_pkts l4_client.avg_tx_pkts
-l4_client.avg_dos_attacks l4_client.avg_dos_bandwidth l4_client.max_num_active_se l4_client.avg_half_open_conns
+l4_client.avg_dos_bandwidth l4_client.max_num_active_se l4_client.avg_half_open_conns
 l7_client.avg_page_load_time
 l7_client.avg_waf_attacks l7_client.avg_waf_matched l7_client.avg_waf_rejected
 l4_server.avg_total_rtt l4_server.apdexc l7_server.avg_resp_latency l7_server.avg_application_response_time
