@@ -60,6 +60,7 @@ var causeNames = [...]string{
 	"server_withdrawn",
 	"server_queue_timeout",
 	"server_connection_rate",
+	"client_token_insufficient",
 	"internal",
 }
 

@@ -21,6 +21,9 @@ const (
 	SecurityRules   RuleList = 3 // of HTTP
 	RequestRules    RuleList = 4
 	ResponseRules   RuleList = 5
+
+	AuthenticationRules RuleList = 6 // of an SSO policy: whether a request needs a token
+	AuthorizationRules  RuleList = 7 // and what its token is good for
 )
 
 // cutList is the bit of a list that is not named in full.

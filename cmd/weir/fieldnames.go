@@ -54,6 +54,8 @@ var fieldNames = map[string]string{
 	"network_rule":   "network_security_policy_rule_name",
 	"host_rule":      "vh_match_rule",
 	"security_rule":  "http_security_policy_rule_name",
+	"authn_rule":     "jwt_authn_rule_name",
+	"authz_rule":     "jwt_authz_rule_name",
 	"request_rule":   "http_request_policy_rule_name",
 	"response_rule":  "http_response_policy_rule_name",
 	"event":          "event_id",

@@ -131,7 +131,8 @@ func addressOf(record client.Object, address, port string) string {
 }
 
 // ruleNames are the names of the fields with rules, in the order in which their rules act.
-var ruleNames = []string{"network_rule", "host_rule", "security_rule", "request_rule", "response_rule"}
+var ruleNames = []string{"network_rule", "host_rule", "security_rule", "authn_rule", "authz_rule",
+	"request_rule", "response_rule"}
 
 // whyOf says why there is a record, what failed, and which rules acted.
 func whyOf(record client.Object) string {

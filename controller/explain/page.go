@@ -59,6 +59,7 @@ func (t *teller) page() schema.Object {
 	page["drains"] = said.GetDrains()
 	for field, name := range map[string]string{
 		"security_rule": said.GetSecurityRule(), "request_rule": said.GetRequestRule(),
+		"authn_rule": said.GetAuthenticationRule(), "authz_rule": said.GetAuthorizationRule(),
 		"limit": said.GetLimit(), "datascript_log": said.GetSaid(),
 	} {
 		if name != "" {

@@ -126,6 +126,12 @@ func rules(said *dataplanev1.Explanation) string {
 	if name := said.GetSecurityRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the security rule %s decides", name))
 	}
+	if name := said.GetAuthenticationRule(); name != "" {
+		decided = append(decided, fmt.Sprintf("the authentication rule %s says whether a token is needed", name))
+	}
+	if name := said.GetAuthorizationRule(); name != "" {
+		decided = append(decided, fmt.Sprintf("the authorization rule %s says what the token is good for", name))
+	}
 	if name := said.GetRequestRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the request rule %s is the first that acts", name))
 	}

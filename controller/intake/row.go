@@ -284,7 +284,8 @@ var rulesOfRecords = []struct {
 }{
 	{"network_security_policy_rule_name", record.ConnectionRules}, {"vh_match_rule", record.HostRules},
 	{"http_security_policy_rule_name", record.SecurityRules}, {"http_request_policy_rule_name", record.RequestRules},
-	{"http_response_policy_rule_name", record.ResponseRules},
+	{"http_response_policy_rule_name", record.ResponseRules}, {"jwt_authn_rule_name", record.AuthenticationRules},
+	{"jwt_authz_rule_name", record.AuthorizationRules},
 }
 
 // cutRules names the fields that have only some of the rules.

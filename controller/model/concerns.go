@@ -70,6 +70,9 @@ func (vs *VirtualService) parts() subjects {
 	}
 	if policy := vs.SSOPolicy; policy != nil {
 		parts = append(parts, subject{"ssopolicy", policy.UUID})
+		for _, group := range policy.StringGroups {
+			parts = append(parts, subject{"stringgroup", group.UUID})
+		}
 		if auth := policy.Default; auth != nil {
 			parts = append(parts, subject{"authprofile", auth.UUID})
 			add(&parts, "jwtserverprofile", auth.Issuer, func(p *kinds.JWTServerProfile) string { return p.UUID })
@@ -101,6 +104,9 @@ func (vs *VirtualService) AddressGroups() iter.Seq[*AddressGroup] {
 		all = append(all, maps.Values(vs.Content.AddressGroups))
 	}
 	all = append(all, maps.Values(vs.HostGroups))
+	if vs.SSOPolicy != nil {
+		all = append(all, maps.Values(vs.SSOPolicy.AddressGroups))
+	}
 	if vs.NetworkPolicy != nil {
 		all = append(all, maps.Values(vs.NetworkPolicy.AddressGroups))
 	}

@@ -87,7 +87,9 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
 	d.parts = append(d.parts, partsOf(authorities)...)
-	d.service.Tokens = tokenRules(d.subject, vs, &d.report)
+	if d.service.Tokens = tokenRules(d.subject, vs, &d.report); d.service.GetTokens().GetAccess() != nil {
+		d.parts = append(d.parts, c.groupsOf(comparedIn(vs.SSOPolicy))...)
+	}
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
 	}

@@ -59,6 +59,9 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 	}
 	issuer := vs.SSOPolicy.Default.Issuer
 	rules := &dataplanev1.TokenRules{Issuer: issuer.Issuer, Audience: vs.JWT.Audience, QueryName: vs.JWT.QueryName()}
+	if rules.Access = accessRules(vs.SSOPolicy, report); rules.Access != nil {
+		rules.Access.Audience, rules.Audience = vs.JWT.Audience, ""
+	}
 	keysFor := map[string]int{} // by algorithm
 	for _, key := range issuer.TokenKeys() {
 		keysFor[key.Algorithm]++

@@ -43,14 +43,14 @@ func (r *record) assign(target reflect.Value, o Object, at *path) error {
 }
 
 func (f *field) assign(target reflect.Value, value any, at *path) error {
+	if target.Kind() == reflect.Pointer {
+		target.Set(reflect.New(target.Type().Elem()))
+		target = target.Elem()
+	}
 	switch v := value.(type) {
 	case Object:
 		if f.shape != object {
 			break
-		}
-		if target.Kind() == reflect.Pointer {
-			target.Set(reflect.New(target.Type().Elem()))
-			target = target.Elem()
 		}
 		return f.record.assign(target, v, at)
 	case []any:

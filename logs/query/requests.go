@@ -64,7 +64,8 @@ var ofRequests = Fields{
 	"data_transfer_time_us": Number, "response_time_first_byte": Number, "response_time_last_byte": Number,
 	"vh_match_rule": Names, "http_security_policy_rule_name": Names, "http_request_policy_rule_name": Names,
 	"http_response_policy_rule_name": Names,
-	"trace_id":                       Text, "span_id": Text, "weir_span_id": Text, "trace_sampled": Boolean,
+	"jwt_authn_rule_name":            Names, "jwt_authz_rule_name": Names,
+	"trace_id": Text, "span_id": Text, "weir_span_id": Text, "trace_sampled": Boolean,
 	"all_request_headers": Text, "all_response_headers": Text,
 }
 

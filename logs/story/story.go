@@ -149,7 +149,8 @@ func (r told) rules() string {
 	for _, of := range []struct{ field, list string }{
 		{"network_security_policy_rule_name", "of the network security policy"}, {"vh_match_rule", "of vh_matches"},
 		{"http_security_policy_rule_name", "of HTTP security"}, {"http_request_policy_rule_name", "of requests"},
-		{"http_response_policy_rule_name", "of responses"},
+		{"http_response_policy_rule_name", "of responses"}, {"jwt_authn_rule_name", "of authentication"},
+		{"jwt_authz_rule_name", "of authorization"},
 	} {
 		if r[of.field] != "" {
 			parts = append(parts, r[of.field]+" ("+of.list+")")

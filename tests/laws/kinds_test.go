@@ -43,7 +43,7 @@ var mayNameKinds = map[string][]string{
 		"httppolicyset", "vsdatascriptset", "stringgroup", "ipaddrgroup", "networksecuritypolicy",
 		"l4policyset", "ssopolicy", "authprofile", "jwtserverprofile"}, // of what virtual services are made
 	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "vsdatascriptset",
-		"networksecuritypolicy", "serviceenginegroup",
+		"networksecuritypolicy", "serviceenginegroup", "ssopolicy",
 		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",

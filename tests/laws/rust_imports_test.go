@@ -13,7 +13,7 @@ var crateMayKnow = map[string][]string{
 	"api":                 {},
 	"dataplane/wire":      {},
 	"dataplane/tls":       {"weir-wire"},
-	"dataplane/jwt":       {"weir-tls"},
+	"dataplane/jwt":       {"weir-tls", "weir-rules"},
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},

@@ -1358,6 +1358,96 @@ pub struct TokenRules {
     /// the parameter of the query with the token; empty: it is in the field Authorization
     #[prost(string, tag = "4")]
     pub query_name: ::prost::alloc::string::String,
+    /// unset: all requests need a token, and those with a good one may all
+    #[prost(message, optional, tag = "5")]
+    pub access: ::core::option::Option<AccessRules>,
+}
+/// Which requests need a token, and what those with a good one may. Beside these rules, the audience of TokenRules is
+/// empty: engines from before rules refuse that, and would let in whoever has a good token otherwise.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AccessRules {
+    /// not empty
+    #[prost(string, tag = "1")]
+    pub audience: ::prost::alloc::string::String,
+    /// the first that matches decides; where none does, a token is needed
+    #[prost(message, repeated, tag = "2")]
+    pub authentication: ::prost::alloc::vec::Vec<AuthenticationRule>,
+    /// the same of requests with a good token; where none does, they go on
+    #[prost(message, repeated, tag = "3")]
+    pub authorization: ::prost::alloc::vec::Vec<AuthorizationRule>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AuthenticationRule {
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<HttpRule>,
+    /// the request needs no token, and no rule of authorization is tried; false: it needs one
+    #[prost(bool, tag = "2")]
+    pub skip: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AuthorizationRule {
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<HttpRule>,
+    /// all must match, too
+    #[prost(message, repeated, tag = "2")]
+    pub claims: ::prost::alloc::vec::Vec<ClaimMatch>,
+    #[prost(oneof = "authorization_rule::Action", tags = "3, 4, 5")]
+    pub action: ::core::option::Option<authorization_rule::Action>,
+}
+/// Nested message and enum types in `AuthorizationRule`.
+pub mod authorization_rule {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Action {
+        #[prost(message, tag = "3")]
+        Allow(super::Allow),
+        #[prost(message, tag = "4")]
+        Close(super::Close),
+        /// 401 or 403
+        #[prost(uint32, tag = "5")]
+        Status(u32),
+    }
+}
+/// Compares a claim of the token. A claim of another type fits no rule that allows, and each rule that refuses.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimMatch {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// false: a token without the claim matches
+    #[prost(bool, tag = "2")]
+    pub mandatory: bool,
+    #[prost(oneof = "claim_match::Value", tags = "3, 4, 5")]
+    pub value: ::core::option::Option<claim_match::Value>,
+}
+/// Nested message and enum types in `ClaimMatch`.
+pub mod claim_match {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Value {
+        #[prost(message, tag = "3")]
+        Text(super::TextClaim),
+        #[prost(message, tag = "4")]
+        Number(super::NumberClaim),
+        #[prost(message, tag = "5")]
+        Truth(super::TruthClaim),
+    }
+}
+/// A text, or a list of texts of which one must match.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TextClaim {
+    /// unset: any
+    #[prost(message, optional, tag = "1")]
+    pub value: ::core::option::Option<TextMatch>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NumberClaim {
+    /// unset: any
+    #[prost(uint32, optional, tag = "1")]
+    pub value: ::core::option::Option<u32>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TruthClaim {
+    /// unset: any
+    #[prost(bool, optional, tag = "1")]
+    pub value: ::core::option::Option<bool>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TokenKey {
@@ -1830,6 +1920,12 @@ pub struct Explanation {
     /// the name of the first request rule that acts; empty: none does
     #[prost(string, tag = "601")]
     pub request_rule: ::prost::alloc::string::String,
+    /// that says whether the request needs a token; empty: none does
+    #[prost(string, tag = "602")]
+    pub authentication_rule: ::prost::alloc::string::String,
+    /// that says what its token is good for; empty: none does
+    #[prost(string, tag = "603")]
+    pub authorization_rule: ::prost::alloc::string::String,
     /// with MODE_REQUIRE all this is so for a client with a good one
     #[prost(enumeration = "ClientCertificateMode", tag = "760")]
     pub client_certificate: i32,

@@ -10,11 +10,13 @@ type SSOPolicy struct {
 	Markers        []Marker              `json:"markers"`
 	Type           string                `json:"type" enum:"SSOPolicyType" default:"SSO_TYPE_SAML" required:"true"`
 	Authentication *AuthenticationPolicy `json:"authentication_policy"`
+	Authorization  *AuthorizationPolicy  `json:"authorization_policy"`
 }
 
 // AuthenticationPolicy is by what requests are authenticated.
 type AuthenticationPolicy struct {
-	DefaultAuthRef string `json:"default_auth_profile_ref" ref:"authprofile"`
+	DefaultAuthRef string               `json:"default_auth_profile_ref" ref:"authprofile"`
+	Rules          []AuthenticationRule `json:"authn_rules" items:"256"`
 }
 
 const ssoJWT = "SSO_TYPE_JWT"
@@ -27,9 +29,10 @@ func init() {
 		Serving: schema.PartOfService,
 		Example: `  weir ssopolicy create tokens type=SSO_TYPE_JWT authentication_policy.default_auth_profile_ref=tokens`,
 		Kept: []schema.Rule{
-			schema.Closes("engines authenticate all requests of a virtual service yet",
-				"authentication_policy.authn_rules"),
-			schema.Closes("engines let every client with a good token in yet", "authorization_policy"),
+			schema.Closes("tokens have claims, and no attributes: use access_token",
+				"authorization_policy.authz_rules.match.attr_matches"),
+			schema.NoEffect("a request has one token, which jwt_config finds",
+				"authorization_policy.authz_rules.match.access_token.token_name"),
 			schema.NoEffect(computed, ""),
 		},
 	})
@@ -43,7 +46,7 @@ func (p *SSOPolicy) Validate() *schema.FieldError {
 		return refuse("authentication_policy.default_auth_profile_ref",
 			"is empty; without it nobody could be authenticated")
 	}
-	return nil
+	return p.CheckRules()
 }
 
 // JWTConfig says where a virtual service finds the tokens of its clients, and for whom they must be.

@@ -78,6 +78,8 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
     }
     .into();
     answer.request_rule = told.request_rule.clone().unwrap_or_default();
+    let [authentication, authorization] = told.access_rules.clone().map(Option::unwrap_or_default);
+    (answer.authentication_rule, answer.authorization_rule) = (authentication, authorization);
     answer.said = told.said.clone();
     if let Some(cache) = told.cache {
         let (kind, age_s) = match cache {

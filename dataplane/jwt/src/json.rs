@@ -7,6 +7,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use weir_rules::{ClaimValue, ClaimValues};
 
 /// Of a head or of claims.
 const MEMBERS_MAX: usize = 100;
@@ -100,6 +101,99 @@ impl<'de> Deserialize<'de> for Claims {
             }
         }
         from.deserialize_map(Reader)
+    }
+}
+
+/// All claims, as rules compare them. `None`: they are none, or a name is there twice.
+pub(crate) fn values(json: &[u8]) -> Option<ClaimValues> {
+    serde_json::from_slice(json).ok().map(|Values(all)| ClaimValues(all))
+}
+
+struct Values(Vec<(String, ClaimValue)>);
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Values;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the claims of a token")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
+                let (mut all, mut names) = (Vec::new(), Names::default());
+                while let Some(name) = map.next_key::<String>()? {
+                    all.push((name.clone(), map.next_value::<Comparable<false>>()?.0));
+                    names.add(name)?;
+                }
+                Ok(Values(all))
+            }
+        }
+        from.deserialize_map(Reader)
+    }
+}
+
+/// A claim, or an element of a list within: what is deeper is not read, so that nothing here calls itself again and again.
+struct Comparable<const WITHIN: bool>(ClaimValue);
+
+impl<'de, const WITHIN: bool> Deserialize<'de> for Comparable<WITHIN> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<const WITHIN: bool>;
+        impl<'de, const WITHIN: bool> Visitor<'de> for Reader<WITHIN> {
+            type Value = Comparable<WITHIN>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a claim")
+            }
+
+            fn visit_bool<E: Error>(self, truth: bool) -> Result<Self::Value, E> {
+                Ok(Comparable(ClaimValue::Truth(truth)))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(Comparable(ClaimValue::Number(number.into())))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(Comparable(ClaimValue::Number(number.into())))
+            }
+
+            /// 3.0 and 3e0 are other ways to write 3.
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
+                Ok(Comparable(if is_whole { ClaimValue::Number(number as i128) } else { ClaimValue::Other }))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Comparable(ClaimValue::Texts(vec![text.to_owned()])))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+                Ok(Comparable(ClaimValue::Other))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                if WITHIN {
+                    while list.next_element::<IgnoredAny>()?.is_some() {}
+                    return Ok(Comparable(ClaimValue::Other));
+                }
+                let (mut texts, mut are_texts) = (Vec::new(), true);
+                while let Some(Comparable(one)) = list.next_element::<Comparable<true>>()? {
+                    match one {
+                        ClaimValue::Texts(mut one) => texts.append(&mut one),
+                        _ => are_texts = false,
+                    }
+                }
+                Ok(Comparable(if are_texts { ClaimValue::Texts(texts) } else { ClaimValue::Other }))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Comparable(ClaimValue::Other))
+            }
+        }
+        from.deserialize_any(Reader::<WITHIN>)
     }
 }
 
@@ -224,6 +318,27 @@ mod tests {
             format!("{}{}", r#"{"deep":"#, "[".repeat(100_000)),
         ] {
             assert_eq!(read(&wrong), None, "{wrong:.100}");
+        }
+    }
+
+    #[test]
+    fn claims_are_told_apart_by_their_types() {
+        let value =
+            |json: &str| values(format!(r#"{{"a":{json}}}"#).as_bytes()).map(|ClaimValues(mut all)| all.remove(0).1);
+        let texts = |all: &[&str]| Some(ClaimValue::Texts(all.iter().map(|text| text.to_string()).collect()));
+        assert_eq!(value(r#""x""#), texts(&["x"]));
+        assert_eq!(value(r#"["x","\u0079"]"#), texts(&["x", "y"]));
+        assert_eq!(value("[]"), texts(&[]));
+        assert_eq!([value("3"), value("3.0"), value("-1")], [3, 3, -1].map(|n| Some(ClaimValue::Number(n))));
+        assert_eq!(value("18446744073709551615"), Some(ClaimValue::Number(u64::MAX.into())));
+        assert_eq!(value("true"), Some(ClaimValue::Truth(true)));
+        for other in ["null", "{}", r#"{"b":[1]}"#, r#"["x",1]"#, r#"["x",["y"]]"#, r#"["x",null]"#, "3.5", "1e300"] {
+            assert_eq!(value(other), Some(ClaimValue::Other), "{other}");
+        }
+        let deep = format!("{}{}", "[".repeat(4000), "]".repeat(4000));
+        assert_eq!(value(&deep), Some(ClaimValue::Other), "however deep");
+        for wrong in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, "[]", "", r#"{"a":1} {}"#] {
+            assert_eq!(values(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
-use weir_jwt::Verified;
 use weir_policy::Date;
 use weir_rate::Place;
 use weir_rules::{Arriving, Scratch};
@@ -15,7 +14,7 @@ use weir_wire::head::FieldTable;
 use crate::{
     cache::stored::Cache,
     carrier::Departed,
-    client::span::Draws,
+    client::{span::Draws, token::Admission},
     exchange::{Exchange, table::ExchangeId},
     groups::Groups,
     io::{Conn, Time},
@@ -52,7 +51,7 @@ pub(crate) struct Core {
     pub rules: Scratch,
     pub scripts: Scripting,
     /// Tokens of clients.
-    pub verified: Verified,
+    pub admission: Admission,
     /// The date in this batch.
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
@@ -110,7 +109,7 @@ impl Core {
             fields: FieldTable::new(),
             rules: Scratch::default(),
             scripts: Scripting::default(),
-            verified: Verified::default(),
+            admission: Admission::default(),
             date: Date::at(0),
             scratch: Vec::new(),
             cookie_line: Vec::new(),

@@ -11,7 +11,6 @@ use std::{
 pub use weir_balance::{Algorithm, Standing};
 use weir_balance::{HashKey, Reason, Room};
 use weir_cache::Fit;
-use weir_jwt::Verified;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
 use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
@@ -36,7 +35,7 @@ use crate::{
         hello,
         hosted::{Came, lacks_pool},
         identity::{check_fields, is_plain_for},
-        token,
+        token::{Admission, Admitted},
     },
     core::Core,
     error::Error,
@@ -82,6 +81,8 @@ pub struct Explanation {
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
     pub security_rule: Option<String>,
     pub request_rule: Option<String>,
+    /// The names of the rules that say whether the request needs a token, and what its token is good for.
+    pub access_rules: [Option<String>; 2],
     /// The client may show a certificate, or has to: the rest is what becomes of one that shows a good one where it has to.
     pub certificate_mode: Option<CertificateMode>,
     /// What DataScripts for the request have said; `None`: none run.
@@ -289,13 +290,13 @@ fn tell_request(
                 }
             }
             let version = HttpVersion::Http11;
-            let mut token = Ok(());
-            let mut admits = || {
+            let mut admitted = Admitted::default();
+            let mut admits = |asked: &Asked<'_>| {
                 if let Some(tokens) = &policies.tokens {
                     // Nothing is remembered of a question.
-                    token = token::check(tokens, head, core.date.unix_s(), &mut Verified::default());
+                    admitted = Admission::default().check(tokens, asked, core.date.unix_s());
                 }
-                token.is_ok()
+                admitted.outcome.is_ok()
             };
             let asked = Asked { head, version, from };
             let mut judged = Judged::default();
@@ -303,6 +304,7 @@ fn tell_request(
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rules.names().next_back().map(str::to_owned);
             told.request_rule = judged.request_rules.names().next().map(str::to_owned);
+            told.access_rules = [admitted.authentication, admitted.authorization].map(Option::<&String>::cloned);
             let choice = judged.pool;
             let ruled = Ruled {
                 to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
@@ -311,9 +313,9 @@ fn tell_request(
             };
             rule_edits = std::mem::take(&mut judged.edits);
             decided(judged)?;
-            if let Err(fault) = token {
+            if let Err(error) = admitted.outcome {
                 redirected(http, head, &facts)?;
-                return Err(Error::Token(fault).into());
+                return Err(error.into());
             }
             ruled
         }

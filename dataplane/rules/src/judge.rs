@@ -118,13 +118,13 @@ impl Policies {
         asked: &Asked<'_>,
         scratch: &mut Scratch,
         at: Moment,
-        admits: &mut dyn FnMut() -> bool,
+        admits: &mut dyn FnMut(&Asked<'_>) -> bool,
         judged: &mut Judged<'p>,
     ) {
         let (view, found) = scratch.view(asked, &self.needs);
         let mut is_admitted = true;
         let mut admits = || {
-            is_admitted = admits();
+            is_admitted = admits(asked);
             is_admitted
         };
         self.try_all(judged, (&view, found), at, &mut admits);

@@ -3,9 +3,11 @@
 //! `proxy`'s.
 #![forbid(unsafe_code)]
 
+mod access;
 mod acted;
 mod addresses;
 mod asked;
+mod claims;
 mod condition;
 mod cookies;
 mod criterion;
@@ -20,9 +22,11 @@ mod set;
 mod text;
 mod uri;
 
+pub use access::{Access, Authentication, Authorization, Grant, Granted, Refusal};
 pub use acted::Acted;
 pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
+pub use claims::{ClaimMatch, ClaimValue, ClaimValues, WantedClaim};
 pub use condition::{AddressMatch, Condition, Conditions, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
 pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};

@@ -282,7 +282,7 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
             let first = rules.iter().position(|conditions| conditions.iter().all(|said| said.holds(asked)));
             let chosen = with_head(asked, |head| {
                 let mut judged = Judged::default();
-                policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut || true, &mut judged);
+                policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut |_| true, &mut judged);
                 assert!(matches!(judged.verdict, Verdict::Pass));
                 judged.pool.map(|choice| choice.pool as usize)
             });

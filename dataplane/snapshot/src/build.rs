@@ -442,7 +442,7 @@ impl<'c> Draft<'c> {
         let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
         let users = users.chain(script_sets.iter().flat_map(|uuid| known.services_of_script_sets.of(uuid)));
         let users = users.chain(network_policies.iter().flat_map(|uuid| known.services_of_network_policies.of(uuid)));
-        let users = users.chain(groups.iter().flat_map(|uuid| known.services_of_address_groups.of(uuid)));
+        let users = users.chain(groups.iter().flat_map(|uuid| known.services_of_compared.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
         due.sort_by_key(|source| !source.parent_uuid.is_empty());

@@ -9,6 +9,7 @@
 //! thread.
 #![forbid(unsafe_code)]
 
+mod access;
 mod address;
 mod analytics;
 mod build;
@@ -16,6 +17,7 @@ mod certificate;
 mod change;
 mod check;
 mod children;
+mod compared;
 mod connect_rate;
 mod content;
 mod difference;

@@ -18,7 +18,7 @@ use crate::{
     Aim, Analytics, Content, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies,
     Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
-    content,
+    compared, content,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     gate,
@@ -30,14 +30,13 @@ use crate::{
     policies::{self, ChosenUuid, Groups, KeptAddressGroup, KeptPolicySet, KeptStringGroup, Parts},
     pool::KeptPool,
     pool_group::KeptGroup,
-    pool_rules::{self, PoolRuleReader},
+    pool_rules::PoolRuleReader,
     role::{self, Wish},
     scripts::{KeptScriptSet, ScriptParts, ScriptReader, ServiceScripts},
     tls::{self, KeptTls, Wanted},
     tokens,
     transport::TransportAddress,
     udp::{self, Udp},
-    wanted,
 };
 
 #[derive(Debug)]
@@ -396,7 +395,8 @@ impl ServiceReader<'_> {
     ) -> Option<Parts> {
         const FIELD: &str = "http_policies";
         let limits = policies::read_limits(subject(source), source, findings)?;
-        let tokens = tokens::read(subject(source), source, findings).ok()?;
+        let groups = Groups { strings: self.string_groups, addresses: self.address_groups };
+        let tokens = tokens::read(subject(source), source, &groups, findings).ok()?;
         let mut parts = Parts { limits, identity, tokens, ..Parts::default() };
         if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
             findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
@@ -516,11 +516,9 @@ impl KeptService {
         of_http.chain(self.object.pool_rules.iter().flat_map(|rules| rules.destinations()))
     }
 
-    /// The uuids of the groups that its rules for pools compare with, and what it wants of its parent.
-    pub fn address_groups(&self) -> impl Iterator<Item = &str> {
-        let of_hosts = self.source.host_matches.iter().flat_map(|wanted| &wanted.rules);
-        let of_hosts = of_hosts.filter_map(|rule| rule.r#match.as_ref()).flat_map(wanted::address_groups);
-        pool_rules::address_groups(&self.source).chain(of_hosts)
+    /// The uuids of the groups, of strings and of addresses, that it compares with itself: not those of policy sets.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        compared::groups(&self.source)
     }
 
     /// The uuid of its error pages.

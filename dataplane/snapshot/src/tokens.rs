@@ -4,8 +4,14 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1;
 use weir_jwt::{Algorithm, Key, Rules};
+use weir_rules::Access;
 
-use crate::finding::{Findings, Subject};
+use crate::{
+    access::{self, Read},
+    finding::{Findings, Subject},
+    kept::both_or_neither,
+    policies::groups::Groups,
+};
 
 /// What requests must bring, and where it is.
 #[derive(Debug)]
@@ -13,7 +19,19 @@ pub struct Tokens {
     pub rules: Rules,
     /// The parameter of the query with the token; `None`: it is in the field Authorization.
     pub query_name: Option<Box<str>>,
-    pub(crate) source: v1::TokenRules,
+    access: Option<Read>,
+    source: v1::TokenRules,
+}
+
+impl Tokens {
+    /// Which requests need one, and what those with a good one may. `None`: all do, and may all.
+    pub fn access(&self) -> Option<&Access> {
+        self.access.as_ref().map(|read| &read.rules)
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.source == other.source && both_or_neither(self.access.as_ref(), other.access.as_ref(), Read::has_groups_of)
+    }
 }
 
 const KEYS: &str = "sso_policy_ref.authentication_policy.default_auth_profile_ref.jwt_profile_ref.jwks_keys";
@@ -22,6 +40,7 @@ const KEYS: &str = "sso_policy_ref.authentication_policy.default_auth_profile_re
 pub(crate) fn read(
     service: Subject<'_>,
     source: &v1::VirtualService,
+    groups: &Groups<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Arc<Tokens>>, ()> {
     let Some(from) = &source.tokens else { return Ok(None) };
@@ -29,7 +48,8 @@ pub(crate) fn read(
     if source.http.is_none() {
         refuse("sso_policy_ref", "is for requests, which this virtual service does not know".to_owned());
     }
-    if from.audience.is_empty() {
+    let audience = from.access.as_ref().map_or(&from.audience, |access| &access.audience);
+    if audience.is_empty() {
         refuse("jwt_config.audience", "is empty: tokens for others would be good".to_owned());
     }
     if from.keys.is_empty() {
@@ -44,12 +64,17 @@ pub(crate) fn read(
             None => refuse(&format!("{KEYS}[{at}].alg"), "is unknown to this engine; upgrade the engine".to_owned()),
         }
     }
-    if keys.len() < from.keys.len() || keys.is_empty() || from.audience.is_empty() || source.http.is_none() {
+    let access = match &from.access {
+        None => Ok(None),
+        Some(from) => access::read(service, from, groups, findings).map(Some).ok_or(()),
+    };
+    if keys.len() < from.keys.len() || keys.is_empty() || audience.is_empty() || source.http.is_none() {
         return Err(());
     }
     let issuer = Some(from.issuer.as_str()).filter(|issuer| !issuer.is_empty());
     let query_name = Some(from.query_name.as_str()).filter(|name| !name.is_empty()).map(Into::into);
-    Ok(Some(Arc::new(Tokens { rules: Rules::new(keys, issuer, &from.audience), query_name, source: from.clone() })))
+    let (rules, access) = (Rules::new(keys, issuer, audience), access?);
+    Ok(Some(Arc::new(Tokens { rules, query_name, access, source: from.clone() })))
 }
 
 fn algorithm(number: i32) -> Option<Algorithm> {

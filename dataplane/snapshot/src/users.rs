@@ -22,7 +22,8 @@ pub(crate) struct References {
     pub sets_of_address_groups: Users,
     pub network_policies_of_address_groups: Users,
     pub services_of_network_policies: Users,
-    pub services_of_address_groups: Users,
+    /// Of groups of strings and of addresses.
+    pub services_of_compared: Users,
     pub children_of_services: Users,
     pub groups_of_pools: Users,
     pub pools_of_backups: Users,
@@ -134,12 +135,12 @@ impl References {
                 after.into_iter().flat_map(KeptService::script_sets),
             );
         }
-        let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.address_groups().next().is_some());
+        let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.groups().next().is_some());
         if compares(before) || compares(after) {
-            self.services_of_address_groups.follow(
+            self.services_of_compared.follow(
                 uuid,
-                before.into_iter().flat_map(KeptService::address_groups),
-                after.into_iter().flat_map(KeptService::address_groups),
+                before.into_iter().flat_map(KeptService::groups),
+                after.into_iter().flat_map(KeptService::groups),
             );
         }
         let network = (before.and_then(KeptService::network_policy), after.and_then(KeptService::network_policy));

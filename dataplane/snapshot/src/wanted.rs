@@ -7,7 +7,7 @@ use weir_rules::{AddressGroup, Conditions};
 
 use crate::{
     finding::{Findings, Subject},
-    policies::{Groups, rule::RuleReader},
+    policies::{groups::Groups, rule::RuleReader},
 };
 
 #[derive(Clone, Debug)]
@@ -47,6 +47,12 @@ impl Wanted {
         };
         self.conditions.address_groups().all(is_current)
     }
+}
+
+/// The uuids of the groups of strings that requests are compared with.
+pub(crate) fn string_groups(matched: &v1::HttpMatch) -> impl Iterator<Item = &str> {
+    let texts = matched.path.iter().chain(&matched.query);
+    texts.flat_map(|text| text.string_group_uuids.iter().map(String::as_str))
 }
 
 /// The uuids of the groups of addresses that requests are compared with.

@@ -123,6 +123,8 @@ causes! {
     ServerQueueTimeout = "server_queue_timeout",
     /// A new connection to each server of the pool would have been beyond a limit of how often they may come.
     ServerConnectionRate = "server_connection_rate",
+    /// The token of a request is good, and not for what the request asks for.
+    ClientTokenInsufficient = "client_token_insufficient",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

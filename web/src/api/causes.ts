@@ -33,6 +33,7 @@ export const causes: Record<string, string> = {
   client_token_untrusted: 'no key of the issuer had signed the token of a request with the algorithm of the key (jwks_keys)',
   client_token_expired: 'the token of a request was not valid at that time, or not yet (exp, nbf)',
   client_token_for_others: 'the token of a request was of another issuer, or for another audience (jwt_config)',
+  client_token_insufficient: 'the token of a request was good, and authorization_policy does not let it do that (docs/jwt.md)',
   client_connection_rate: 'a client connected beyond a rate limit (docs/limits.md)',
   client_connections: 'the virtual service had as many open connections as performance_limits allow',
   client_network_denied: 'a rule of a network security policy barred a connection, or a UDP session (docs/network-policies.md)',

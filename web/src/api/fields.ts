@@ -114,6 +114,8 @@ const ofRequests: Field[] = [
 const alsoOfRequests: Field[] = [
   { name: 'host_rule', field: 'vh_match_rule', kind: 'text', title: 'Rule of the child that chose it for the request' },
   { name: 'security_rule', field: 'http_security_policy_rule_name', kind: 'text', title: 'HTTP security rules that acted' },
+  { name: 'authn_rule', field: 'jwt_authn_rule_name', kind: 'text', title: 'Rule that said whether the request needs a token' },
+  { name: 'authz_rule', field: 'jwt_authz_rule_name', kind: 'text', title: 'Rule that said what its token is good for' },
   { name: 'request_rule', field: 'http_request_policy_rule_name', kind: 'text', title: 'HTTP request rules that acted' },
   { name: 'response_rule', field: 'http_response_policy_rule_name', kind: 'text', title: 'HTTP response rules that acted' },
   { name: 'datascript_log', field: 'datascript_log', kind: 'words', title: 'What DataScripts have logged' },

@@ -169,7 +169,7 @@ impl Client {
             scripts: &mut core.scripts,
             pools: &mut core.pools,
             snapshot: &core.snapshot,
-            verified: &mut core.verified,
+            admission: &mut core.admission,
             records: &mut core.records,
         };
         let next = received.take(io, self, conn, shared, exchanges);

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_jwt::Verified;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rate::Beyond;
-use weir_rules::{Edits, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
+use weir_rules::{Asked, Edits, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
 use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::{Cause, Limited};
@@ -26,7 +25,7 @@ use crate::{
         identity,
         ruled::{self, Asker, Ruled, Why},
         shown::Shown,
-        token,
+        token::{Admission, Admitted},
     },
     core::Core,
     error::Error,
@@ -76,7 +75,7 @@ pub(super) struct Shared<'w> {
     pub scripts: &'w mut Scripting,
     pub pools: &'w mut Pools,
     pub snapshot: &'w Snapshot,
-    pub verified: &'w mut Verified,
+    pub admission: &'w mut Admission,
     pub records: &'w mut Recorder,
 }
 
@@ -138,7 +137,7 @@ impl Received<'_> {
         shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, verified, records } = shared;
+        let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, admission, records } = shared;
         let service = self.service;
         let mut reported = false;
         let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
@@ -151,12 +150,12 @@ impl Received<'_> {
                 Some(Err(next)) => return *next,
             };
             let shown = (client, address, certificate.as_deref());
-            let (mut token, clock) = (Ok(()), &*io);
-            let mut admits = || {
+            let (mut admitted, clock) = (Admitted::default(), &*io);
+            let mut admits = |asked: &Asked<'_>| {
                 if let Some(tokens) = &policies.tokens {
-                    token = token::check(tokens, self.head, clock.unix_us() / 1_000_000, verified);
+                    admitted = admission.check(tokens, asked, clock.unix_us() / 1_000_000);
                 }
-                token.is_ok()
+                admitted.outcome.is_ok()
             };
             let (asked, at) = ((self.head, conn.is_stream()), (scratch, io.now()));
             let mut judged = Judged::default();
@@ -164,12 +163,15 @@ impl Received<'_> {
             if let Some(analytics) = service.analytics.as_deref().filter(|_| judged.is_for_record()) {
                 records.note_judged(client.noted, analytics, &judged, &self.head.fields);
             }
+            if admitted.authentication.or(admitted.authorization).is_some() {
+                records.note_admitted(client.noted, &admitted);
+            }
             if let Some(next) = self.ended(io, client, &judged, date) {
                 records.limited = judged.beyond.map(|exceeded| limited(exceeded.limit));
                 return next;
             }
-            if let Err(fault) = token {
-                return self.redirected(io, client, date).unwrap_or(Next::refused(Error::Token(fault), self.head));
+            if let Err(error) = admitted.outcome {
+                return self.redirected(io, client, date).unwrap_or(Next::refused(error, self.head));
             }
             reported = judged.reported;
             Ruled::of(policies, judged, certificate)

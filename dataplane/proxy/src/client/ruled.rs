@@ -58,7 +58,7 @@ pub(super) fn judge<'s>(
     (head, is_stream): (&RequestHead<'_>, bool),
     (client, address, certificate): (&Client, IpAddr, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
-    admits: &mut dyn FnMut() -> bool,
+    admits: &mut dyn FnMut(&Asked<'_>) -> bool,
     judged: &mut Judged<'s>,
 ) {
     let version = version(head, is_stream);

@@ -1,6 +1,7 @@
-//! The token that a request brings (RFC 6750): where it is, and whether it is good.
+//! The token that a request brings (RFC 6750): whether it needs one, where that is, whether it is good, and what for.
 
 use weir_jwt::{Fault, Verified};
+use weir_rules::{Asked, Authentication, Grant, Refusal, Scratch};
 use weir_snapshot::Tokens;
 use weir_wire::head::{Name, NameSet, RequestHead};
 
@@ -9,19 +10,70 @@ use crate::error::Error;
 const AUTHORIZATION: NameSet = NameSet::of(&[Name::Authorization]);
 const BEARER: &[u8] = b"bearer";
 
-/// Whether the request may go on.
-#[cold]
-pub(crate) fn check(
-    tokens: &Tokens,
-    head: &RequestHead<'_>,
-    now_unix_s: u64,
-    verified: &mut Verified,
-) -> Result<(), Fault> {
-    let token = match &tokens.query_name {
-        None => in_field(head)?,
-        Some(name) => in_query(head.path_and_query().1, name.as_bytes())?,
-    };
-    tokens.rules.judge(token, now_unix_s, verified)
+/// What a worker knows of tokens, and its room to look at requests with.
+#[derive(Default, Debug)]
+pub(crate) struct Admission {
+    verified: Verified,
+    scratch: Scratch,
+}
+
+/// Whether a request may go on, and the names of the rules that say so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted<'t> {
+    pub outcome: Result<(), Error>,
+    pub authentication: Option<&'t String>,
+    pub authorization: Option<&'t String>,
+}
+
+impl Default for Admitted<'_> {
+    fn default() -> Self {
+        Self { outcome: Ok(()), authentication: None, authorization: None }
+    }
+}
+
+impl Admission {
+    /// Whether the request may go on.
+    #[cold]
+    pub fn check<'t>(&mut self, tokens: &'t Tokens, asked: &Asked<'_>, now_unix_s: u64) -> Admitted<'t> {
+        let mut admitted = Admitted::default();
+        admitted.outcome = self.admit(tokens, asked, now_unix_s, &mut admitted);
+        admitted
+    }
+
+    fn admit<'t>(
+        &mut self,
+        tokens: &'t Tokens,
+        asked: &Asked<'_>,
+        now_unix_s: u64,
+        admitted: &mut Admitted<'t>,
+    ) -> Result<(), Error> {
+        let Self { verified, scratch } = self;
+        let access = tokens.access();
+        if let Some(access) = access {
+            let granted = access.authenticate(asked, scratch);
+            admitted.authentication = granted.rule;
+            if granted.grant == Authentication::Skip {
+                return Ok(());
+            }
+        }
+        let token = find(tokens, asked.head).map_err(Error::Token)?;
+        tokens.rules.judge(token, now_unix_s, verified).map_err(Error::Token)?;
+        if let Some(access) = access {
+            let granted = access.authorize(asked, scratch, || weir_jwt::claims(token));
+            admitted.authorization = granted.rule;
+            if let Grant::Refuse(refusal) = granted.grant {
+                return Err(Error::Unauthorized(refusal));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find<'h>(tokens: &Tokens, head: &RequestHead<'h>) -> Result<&'h [u8], Fault> {
+    match &tokens.query_name {
+        None => in_field(head),
+        Some(name) => in_query(head.path_and_query().1, name.as_bytes()),
+    }
 }
 
 /// RFC 6750 §2.1. Another scheme is no token.
@@ -72,7 +124,14 @@ fn is_encoded(part: &[u8], text: &[u8]) -> bool {
 
 /// What the client is told (RFC 6750 §3); `None`: it has failed for another reason.
 pub(crate) fn challenge(error: Error) -> Option<String> {
-    let Error::Token(fault) = error else { return None };
+    let fault = match error {
+        Error::Token(fault) => fault,
+        Error::Unauthorized(Refusal::Unauthorized | Refusal::Forbidden) => {
+            let why = "the token is good, and not for this request";
+            return Some(format!("Bearer error=\"insufficient_scope\", error_description=\"{why}\""));
+        }
+        _ => return None,
+    };
     Some(match fault {
         Fault::Missing => "Bearer".to_owned(),
         Fault::Several => format!("Bearer error=\"invalid_request\", error_description=\"{}\"", fault.description()),

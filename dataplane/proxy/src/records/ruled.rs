@@ -5,7 +5,10 @@ use weir_snapshot::Analytics;
 use weir_telemetry::record::{Flags, RuleList};
 use weir_wire::head::Fields;
 
-use crate::records::{Noted, Recorder, Slot};
+use crate::{
+    client::token::Admitted,
+    records::{Noted, Recorder, Slot},
+};
 
 impl Recorder {
     /// The rules for requests have been tried. `fields`: of the request.
@@ -21,6 +24,18 @@ impl Recorder {
             && let Some(at) = noted.slot()
         {
             self.note_fields(analytics, at, fields, !judged.all_headers);
+        }
+    }
+
+    /// Rules have said whether the request needs a token, or what its token is good for.
+    #[cold]
+    pub fn note_admitted(&mut self, noted: Noted, admitted: &Admitted<'_>) {
+        let Some(slot) = self.slot(noted) else { return };
+        if let Some(name) = admitted.authentication {
+            slot.note_rule(RuleList::Authentication, name);
+        }
+        if let Some(name) = admitted.authorization {
+            slot.note_rule(RuleList::Authorization, name);
         }
     }
 

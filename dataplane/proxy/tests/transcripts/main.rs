@@ -1,5 +1,6 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
+mod access;
 mod algorithms;
 mod authenticated;
 mod barred;

@@ -34,14 +34,14 @@ const REQUESTS: u8 = 4;
 const RESPONSES: u8 = 5;
 
 /// What records say: their classes, and their rules.
-type Said = Vec<(u8, Vec<(u8, String)>)>;
+pub type Said = Vec<(u8, Vec<(u8, String)>)>;
 
-fn said(stage: &mut Stage) -> Said {
+pub fn said(stage: &mut Stage) -> Said {
     let taken = stage.records();
     taken.records().iter().map(|record| (record.class(), record.place().1)).collect()
 }
 
-fn names(of: &[(u8, &str)]) -> Vec<(u8, String)> {
+pub fn names(of: &[(u8, &str)]) -> Vec<(u8, String)> {
     of.iter().map(|(list, name)| (*list, (*name).to_owned())).collect()
 }
 

@@ -18,26 +18,26 @@ use crate::{
 };
 
 /// Of the tape, in seconds since 1970.
-const NOW: u64 = 784_111_777;
+pub const NOW: u64 = 784_111_777;
 
-struct Issuer(Ed25519KeyPair);
+pub struct Issuer(Ed25519KeyPair);
 
 impl Issuer {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(Ed25519KeyPair::generate().expect("a key"))
     }
 
-    fn token(&self, claims: &str) -> String {
+    pub fn token(&self, claims: &str) -> String {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let signed = format!("{}.{}", text(br#"{"alg":"EdDSA"}"#), text(claims.as_bytes()));
         format!("{signed}.{}", text(self.0.sign(signed.as_bytes()).as_ref()))
     }
 
-    fn until(&self, expires: u64) -> String {
+    pub fn until(&self, expires: u64) -> String {
         self.token(&format!(r#"{{"aud":"shop","exp":{expires}}}"#))
     }
 
-    fn rules(&self, query_name: &str) -> Option<api::TokenRules> {
+    pub fn rules(&self, query_name: &str) -> Option<api::TokenRules> {
         let der: PublicKeyX509Der<'_> = self.0.public_key().as_der().expect("its DER");
         let algorithm = api::TokenAlgorithm::Eddsa.into();
         let key = api::TokenKey { id: None, algorithm, spki_der: der.as_ref().to_vec() };

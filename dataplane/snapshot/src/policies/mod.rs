@@ -1,6 +1,6 @@
 //! HTTP policies of a Plan: groups of strings and of addresses, sets of rules, and what a virtual service has of them.
 
-mod groups;
+pub(crate) mod groups;
 pub(crate) mod rate;
 mod read;
 pub(crate) mod rule;
@@ -77,7 +77,7 @@ impl ServicePolicies {
             && self.rules.limits() == parts.limits
             && destinations.iter().zip(&parts.destinations).all(same)
             && both_or_neither(self.identity.as_ref(), parts.identity.as_ref(), Identity::is)
-            && both_or_neither(self.tokens.as_ref(), parts.tokens.as_ref(), |a, b| a.source == b.source)
+            && both_or_neither(self.tokens.as_ref(), parts.tokens.as_ref(), |a, b| a.is(b))
     }
 }
 

@@ -34,10 +34,7 @@ pub(crate) struct KeptPolicySet {
 impl KeptPolicySet {
     /// The uuids of the groups that its rules compare with.
     pub fn string_groups(&self) -> impl Iterator<Item = &str> {
-        matches_of(&self.source).flat_map(|matched| {
-            let texts = matched.path.iter().chain(&matched.query);
-            texts.flat_map(|text| text.string_group_uuids.iter().map(String::as_str))
-        })
+        matches_of(&self.source).flat_map(wanted::string_groups)
     }
 
     pub fn address_groups(&self) -> impl Iterator<Item = &str> {

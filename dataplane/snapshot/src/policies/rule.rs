@@ -62,6 +62,14 @@ impl RuleReader<'_> {
         reader.is_sound.then_some(reader.conditions)
     }
 
+    /// What a text is compared with, outside of a request.
+    pub fn text(&self, at: &str, from: &v1::TextMatch, findings: &mut Findings) -> Option<TextMatch> {
+        let mut reader =
+            MatchReader { rules: self, at: String::new(), findings, conditions: Vec::new(), is_sound: true };
+        let text = reader.text_match(from, at);
+        text.filter(|_| reader.is_sound)
+    }
+
     pub fn edits(&self, at: &str, from: &[v1::HeaderEdit], findings: &mut Findings) -> Option<Vec<Edit>> {
         let edits: Vec<_> = from
             .iter()
@@ -258,7 +266,8 @@ impl MatchReader<'_, '_> {
     }
 
     fn refuse(&mut self, field: &str, message: impl Into<String>) {
-        self.findings.error(self.rules.subject, format!("{}.{field}", self.at), message);
+        let at = if self.at.is_empty() { field.to_owned() } else { format!("{}.{field}", self.at) };
+        self.findings.error(self.rules.subject, at, message);
         self.is_sound = false;
     }
 

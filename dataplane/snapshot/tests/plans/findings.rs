@@ -244,6 +244,35 @@ pub const CASES: &[Case] = &[
     ("tokens without a key", |p| {
         p.virtual_services[1].tokens = Some(TokenRules { audience: "shop".to_owned(), ..TokenRules::default() });
     }),
+    ("rules of access from the future, that compare with what is not there, and none for an engine from before", |p| {
+        let rule = |position| Some(HttpRule { name: "a".to_owned(), position, ..HttpRule::default() });
+        let gone = |criterion: i32| TextMatch {
+            criterion,
+            values: vec!["(?=a)".to_owned()],
+            string_group_uuids: vec!["stringgroup-9".to_owned()],
+            ..TextMatch::default()
+        };
+        let text = |criterion| {
+            let value = Some(gone(criterion));
+            Some(claim_match::Value::Text(TextClaim { value }))
+        };
+        let claim = |value| ClaimMatch { name: "sub".to_owned(), value, ..ClaimMatch::default() };
+        let path = HttpMatch { path: Some(gone(TextCriterion::Equals.into())), ..HttpMatch::default() };
+        let authentication = vec![
+            AuthenticationRule { rule: None, skip: true },
+            AuthenticationRule { rule: rule(1).map(|rule| HttpRule { r#match: Some(path), ..rule }), skip: true },
+        ];
+        let authorize = |position, claims, action| AuthorizationRule { rule: rule(position), claims, action };
+        let authorization = vec![
+            authorize(0, vec![], None),
+            authorize(1, vec![], Some(authorization_rule::Action::Status(200))),
+            authorize(2, vec![claim(None), claim(text(99))], Some(authorization_rule::Action::Allow(Allow {}))),
+            authorize(3, vec![claim(text(1))], Some(authorization_rule::Action::Allow(Allow {}))),
+        ];
+        let access = Some(AccessRules { audience: String::new(), authentication, authorization });
+        p.virtual_services[0].tokens =
+            Some(TokenRules { audience: "shop".to_owned(), access, ..TokenRules::default() });
+    }),
     ("a certificate that cannot be read", |p| p.certificates[0].chain_der[0].truncate(99)),
     ("a key that cannot be read", |p| p.certificates[0].key_pkcs8_der = b"secret".to_vec()),
     ("a certificate object without a certificate", |p| p.certificates[0].chain_der.clear()),

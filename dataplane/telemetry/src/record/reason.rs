@@ -94,6 +94,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientTokenInsufficient
             | ClientNetworkDenied
             | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,

@@ -12,6 +12,10 @@ pub enum RuleList {
     Security = 3,
     Requests = 4,
     Responses = 5,
+    /// Whether a request needs a token.
+    Authentication = 6,
+    /// What its token is good for.
+    Authorization = 7,
 }
 
 /// Of a name.

@@ -1946,32 +1946,34 @@ type Explanation struct {
 	ChildChosen        Chosen                 `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
-	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
-	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
-	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
-	HashInput         HashInput             `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
-	ServerId          string                `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
-	Picked            Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
-	Servers           []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
-	ServersTotal      uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
-	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
-	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
-	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
-	Said              *string               `protobuf:"bytes,900,opt,name=said,proto3,oneof" json:"said,omitempty"`                                                                                            // what DataScripts for the request have said; unset: none run
-	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
-	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
-	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
-	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"`                                                // of the group
-	BoundBy           BoundBy               `protobuf:"varint,680,opt,name=bound_by,json=boundBy,proto3,enum=weir.dataplane.v1.BoundBy" json:"bound_by,omitempty"` // what persistence of the pool goes by
-	Bond              Bond                  `protobuf:"varint,681,opt,name=bond,proto3,enum=weir.dataplane.v1.Bond" json:"bond,omitempty"`                         // what persistence comes to
-	BoundServerId     string                `protobuf:"bytes,682,opt,name=bound_server_id,json=boundServerId,proto3" json:"bound_server_id,omitempty"`             // that the client is bound to; empty: none, or one that is not in the pool
-	WaitsBehind       *uint32               `protobuf:"varint,690,opt,name=waits_behind,json=waitsBehind,proto3,oneof" json:"waits_behind,omitempty"`              // it would wait until servers have fewer connections, as so many others of the worker do
-	IsRewritten       bool                  `protobuf:"varint,703,opt,name=is_rewritten,json=isRewritten,proto3" json:"is_rewritten,omitempty"`                    // texts are replaced in its response, if that is of a type that is rewritten
-	Cache             *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	Status             uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
+	Cause              string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule", "datascript"
+	Location           string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
+	PoolUuid           string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Algorithm          Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput          HashInput             `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
+	ServerId           string                `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
+	Picked             Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
+	Servers            []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
+	ServersTotal       uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule       string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
+	RequestRule        string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
+	AuthenticationRule string                `protobuf:"bytes,602,opt,name=authentication_rule,json=authenticationRule,proto3" json:"authentication_rule,omitempty"`                                            // that says whether the request needs a token; empty: none does
+	AuthorizationRule  string                `protobuf:"bytes,603,opt,name=authorization_rule,json=authorizationRule,proto3" json:"authorization_rule,omitempty"`                                               // that says what its token is good for; empty: none does
+	ClientCertificate  ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Said               *string               `protobuf:"bytes,900,opt,name=said,proto3,oneof" json:"said,omitempty"`                                                                                            // what DataScripts for the request have said; unset: none run
+	Limit              string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
+	PoolGroupUuid      string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
+	PickedMember       PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
+	Members            []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"`                                                // of the group
+	BoundBy            BoundBy               `protobuf:"varint,680,opt,name=bound_by,json=boundBy,proto3,enum=weir.dataplane.v1.BoundBy" json:"bound_by,omitempty"` // what persistence of the pool goes by
+	Bond               Bond                  `protobuf:"varint,681,opt,name=bond,proto3,enum=weir.dataplane.v1.Bond" json:"bond,omitempty"`                         // what persistence comes to
+	BoundServerId      string                `protobuf:"bytes,682,opt,name=bound_server_id,json=boundServerId,proto3" json:"bound_server_id,omitempty"`             // that the client is bound to; empty: none, or one that is not in the pool
+	WaitsBehind        *uint32               `protobuf:"varint,690,opt,name=waits_behind,json=waitsBehind,proto3,oneof" json:"waits_behind,omitempty"`              // it would wait until servers have fewer connections, as so many others of the worker do
+	IsRewritten        bool                  `protobuf:"varint,703,opt,name=is_rewritten,json=isRewritten,proto3" json:"is_rewritten,omitempty"`                    // texts are replaced in its response, if that is of a type that is rewritten
+	Cache              *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
@@ -2147,6 +2149,20 @@ func (x *Explanation) GetSecurityRule() string {
 func (x *Explanation) GetRequestRule() string {
 	if x != nil {
 		return x.RequestRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetAuthenticationRule() string {
+	if x != nil {
+		return x.AuthenticationRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetAuthorizationRule() string {
+	if x != nil {
+		return x.AuthorizationRule
 	}
 	return ""
 }
@@ -6508,8 +6524,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xe2\n" +
-	"\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc4\v\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6534,7 +6549,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x120\n" +
+	"\x13authentication_rule\x18\xda\x04 \x01(\tR\x12authenticationRule\x12.\n" +
+	"\x12authorization_rule\x18\xdb\x04 \x01(\tR\x11authorizationRule\x12X\n" +
 	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x18\n" +
 	"\x04said\x18\x84\a \x01(\tH\x00R\x04said\x88\x01\x01\x12\x15\n" +
 	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +

@@ -353,6 +353,7 @@ type TokenRules struct {
 	Issuer        string                 `protobuf:"bytes,2,opt,name=issuer,proto3" json:"issuer,omitempty"`                        // empty: any that has one of the keys
 	Audience      string                 `protobuf:"bytes,3,opt,name=audience,proto3" json:"audience,omitempty"`                    // not empty
 	QueryName     string                 `protobuf:"bytes,4,opt,name=query_name,json=queryName,proto3" json:"query_name,omitempty"` // the parameter of the query with the token; empty: it is in the field Authorization
+	Access        *AccessRules           `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`                        // unset: all requests need a token, and those with a good one may all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +416,489 @@ func (x *TokenRules) GetQueryName() string {
 	return ""
 }
 
+func (x *TokenRules) GetAccess() *AccessRules {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+// Which requests need a token, and what those with a good one may. Beside these rules, the audience of TokenRules is
+// empty: engines from before rules refuse that, and would let in whoever has a good token otherwise.
+type AccessRules struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Audience       string                 `protobuf:"bytes,1,opt,name=audience,proto3" json:"audience,omitempty"`             // not empty
+	Authentication []*AuthenticationRule  `protobuf:"bytes,2,rep,name=authentication,proto3" json:"authentication,omitempty"` // the first that matches decides; where none does, a token is needed
+	Authorization  []*AuthorizationRule   `protobuf:"bytes,3,rep,name=authorization,proto3" json:"authorization,omitempty"`   // the same of requests with a good token; where none does, they go on
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AccessRules) Reset() {
+	*x = AccessRules{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRules) ProtoMessage() {}
+
+func (x *AccessRules) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRules.ProtoReflect.Descriptor instead.
+func (*AccessRules) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AccessRules) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *AccessRules) GetAuthentication() []*AuthenticationRule {
+	if x != nil {
+		return x.Authentication
+	}
+	return nil
+}
+
+func (x *AccessRules) GetAuthorization() []*AuthorizationRule {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
+type AuthenticationRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rule          *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	Skip          bool                   `protobuf:"varint,2,opt,name=skip,proto3" json:"skip,omitempty"` // the request needs no token, and no rule of authorization is tried; false: it needs one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthenticationRule) Reset() {
+	*x = AuthenticationRule{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthenticationRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthenticationRule) ProtoMessage() {}
+
+func (x *AuthenticationRule) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthenticationRule.ProtoReflect.Descriptor instead.
+func (*AuthenticationRule) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AuthenticationRule) GetRule() *HttpRule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *AuthenticationRule) GetSkip() bool {
+	if x != nil {
+		return x.Skip
+	}
+	return false
+}
+
+type AuthorizationRule struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Rule   *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	Claims []*ClaimMatch          `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"` // all must match, too
+	// Types that are valid to be assigned to Action:
+	//
+	//	*AuthorizationRule_Allow
+	//	*AuthorizationRule_Close
+	//	*AuthorizationRule_Status
+	Action        isAuthorizationRule_Action `protobuf_oneof:"action"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthorizationRule) Reset() {
+	*x = AuthorizationRule{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorizationRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorizationRule) ProtoMessage() {}
+
+func (x *AuthorizationRule) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorizationRule.ProtoReflect.Descriptor instead.
+func (*AuthorizationRule) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AuthorizationRule) GetRule() *HttpRule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *AuthorizationRule) GetClaims() []*ClaimMatch {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *AuthorizationRule) GetAction() isAuthorizationRule_Action {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+func (x *AuthorizationRule) GetAllow() *Allow {
+	if x != nil {
+		if x, ok := x.Action.(*AuthorizationRule_Allow); ok {
+			return x.Allow
+		}
+	}
+	return nil
+}
+
+func (x *AuthorizationRule) GetClose() *Close {
+	if x != nil {
+		if x, ok := x.Action.(*AuthorizationRule_Close); ok {
+			return x.Close
+		}
+	}
+	return nil
+}
+
+func (x *AuthorizationRule) GetStatus() uint32 {
+	if x != nil {
+		if x, ok := x.Action.(*AuthorizationRule_Status); ok {
+			return x.Status
+		}
+	}
+	return 0
+}
+
+type isAuthorizationRule_Action interface {
+	isAuthorizationRule_Action()
+}
+
+type AuthorizationRule_Allow struct {
+	Allow *Allow `protobuf:"bytes,3,opt,name=allow,proto3,oneof"`
+}
+
+type AuthorizationRule_Close struct {
+	Close *Close `protobuf:"bytes,4,opt,name=close,proto3,oneof"`
+}
+
+type AuthorizationRule_Status struct {
+	Status uint32 `protobuf:"varint,5,opt,name=status,proto3,oneof"` // 401 or 403
+}
+
+func (*AuthorizationRule_Allow) isAuthorizationRule_Action() {}
+
+func (*AuthorizationRule_Close) isAuthorizationRule_Action() {}
+
+func (*AuthorizationRule_Status) isAuthorizationRule_Action() {}
+
+// Compares a claim of the token. A claim of another type fits no rule that allows, and each rule that refuses.
+type ClaimMatch struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Mandatory bool                   `protobuf:"varint,2,opt,name=mandatory,proto3" json:"mandatory,omitempty"` // false: a token without the claim matches
+	// Types that are valid to be assigned to Value:
+	//
+	//	*ClaimMatch_Text
+	//	*ClaimMatch_Number
+	//	*ClaimMatch_Truth
+	Value         isClaimMatch_Value `protobuf_oneof:"value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimMatch) Reset() {
+	*x = ClaimMatch{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimMatch) ProtoMessage() {}
+
+func (x *ClaimMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimMatch.ProtoReflect.Descriptor instead.
+func (*ClaimMatch) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ClaimMatch) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ClaimMatch) GetMandatory() bool {
+	if x != nil {
+		return x.Mandatory
+	}
+	return false
+}
+
+func (x *ClaimMatch) GetValue() isClaimMatch_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *ClaimMatch) GetText() *TextClaim {
+	if x != nil {
+		if x, ok := x.Value.(*ClaimMatch_Text); ok {
+			return x.Text
+		}
+	}
+	return nil
+}
+
+func (x *ClaimMatch) GetNumber() *NumberClaim {
+	if x != nil {
+		if x, ok := x.Value.(*ClaimMatch_Number); ok {
+			return x.Number
+		}
+	}
+	return nil
+}
+
+func (x *ClaimMatch) GetTruth() *TruthClaim {
+	if x != nil {
+		if x, ok := x.Value.(*ClaimMatch_Truth); ok {
+			return x.Truth
+		}
+	}
+	return nil
+}
+
+type isClaimMatch_Value interface {
+	isClaimMatch_Value()
+}
+
+type ClaimMatch_Text struct {
+	Text *TextClaim `protobuf:"bytes,3,opt,name=text,proto3,oneof"`
+}
+
+type ClaimMatch_Number struct {
+	Number *NumberClaim `protobuf:"bytes,4,opt,name=number,proto3,oneof"`
+}
+
+type ClaimMatch_Truth struct {
+	Truth *TruthClaim `protobuf:"bytes,5,opt,name=truth,proto3,oneof"`
+}
+
+func (*ClaimMatch_Text) isClaimMatch_Value() {}
+
+func (*ClaimMatch_Number) isClaimMatch_Value() {}
+
+func (*ClaimMatch_Truth) isClaimMatch_Value() {}
+
+// A text, or a list of texts of which one must match.
+type TextClaim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Value         *TextMatch             `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"` // unset: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TextClaim) Reset() {
+	*x = TextClaim{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TextClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TextClaim) ProtoMessage() {}
+
+func (x *TextClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TextClaim.ProtoReflect.Descriptor instead.
+func (*TextClaim) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TextClaim) GetValue() *TextMatch {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type NumberClaim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Value         *uint32                `protobuf:"varint,1,opt,name=value,proto3,oneof" json:"value,omitempty"` // unset: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberClaim) Reset() {
+	*x = NumberClaim{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberClaim) ProtoMessage() {}
+
+func (x *NumberClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberClaim.ProtoReflect.Descriptor instead.
+func (*NumberClaim) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NumberClaim) GetValue() uint32 {
+	if x != nil && x.Value != nil {
+		return *x.Value
+	}
+	return 0
+}
+
+type TruthClaim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Value         *bool                  `protobuf:"varint,1,opt,name=value,proto3,oneof" json:"value,omitempty"` // unset: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TruthClaim) Reset() {
+	*x = TruthClaim{}
+	mi := &file_dataplane_v1_identity_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TruthClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TruthClaim) ProtoMessage() {}
+
+func (x *TruthClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_identity_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TruthClaim.ProtoReflect.Descriptor instead.
+func (*TruthClaim) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TruthClaim) GetValue() bool {
+	if x != nil && x.Value != nil {
+		return *x.Value
+	}
+	return false
+}
+
 type TokenKey struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            *string                `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"` // kid
@@ -426,7 +910,7 @@ type TokenKey struct {
 
 func (x *TokenKey) Reset() {
 	*x = TokenKey{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +922,7 @@ func (x *TokenKey) String() string {
 func (*TokenKey) ProtoMessage() {}
 
 func (x *TokenKey) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[4]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +935,7 @@ func (x *TokenKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenKey.ProtoReflect.Descriptor instead.
 func (*TokenKey) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TokenKey) GetId() string {
@@ -485,7 +969,7 @@ type ClientCertificateHeader struct {
 
 func (x *ClientCertificateHeader) Reset() {
 	*x = ClientCertificateHeader{}
-	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +981,7 @@ func (x *ClientCertificateHeader) String() string {
 func (*ClientCertificateHeader) ProtoMessage() {}
 
 func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_identity_proto_msgTypes[5]
+	mi := &file_dataplane_v1_identity_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +994,7 @@ func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientCertificateHeader.ProtoReflect.Descriptor instead.
 func (*ClientCertificateHeader) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_identity_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ClientCertificateHeader) GetName() string {
@@ -548,14 +1032,46 @@ const file_dataplane_v1_identity_proto_rawDesc = "" +
 	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12\x14\n" +
 	"\x05close\x18\x03 \x01(\bR\x05close\x12#\n" +
 	"\rallow_invalid\x18\x04 \x01(\bR\fallowInvalid\x12D\n" +
-	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"\x90\x01\n" +
+	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"\xc8\x01\n" +
 	"\n" +
 	"TokenRules\x12/\n" +
 	"\x04keys\x18\x01 \x03(\v2\x1b.weir.dataplane.v1.TokenKeyR\x04keys\x12\x16\n" +
 	"\x06issuer\x18\x02 \x01(\tR\x06issuer\x12\x1a\n" +
 	"\baudience\x18\x03 \x01(\tR\baudience\x12\x1d\n" +
 	"\n" +
-	"query_name\x18\x04 \x01(\tR\tqueryName\"\x82\x01\n" +
+	"query_name\x18\x04 \x01(\tR\tqueryName\x126\n" +
+	"\x06access\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.AccessRulesR\x06access\"\xc4\x01\n" +
+	"\vAccessRules\x12\x1a\n" +
+	"\baudience\x18\x01 \x01(\tR\baudience\x12M\n" +
+	"\x0eauthentication\x18\x02 \x03(\v2%.weir.dataplane.v1.AuthenticationRuleR\x0eauthentication\x12J\n" +
+	"\rauthorization\x18\x03 \x03(\v2$.weir.dataplane.v1.AuthorizationRuleR\rauthorization\"Y\n" +
+	"\x12AuthenticationRule\x12/\n" +
+	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x12\x12\n" +
+	"\x04skip\x18\x02 \x01(\bR\x04skip\"\x83\x02\n" +
+	"\x11AuthorizationRule\x12/\n" +
+	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x125\n" +
+	"\x06claims\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.ClaimMatchR\x06claims\x120\n" +
+	"\x05allow\x18\x03 \x01(\v2\x18.weir.dataplane.v1.AllowH\x00R\x05allow\x120\n" +
+	"\x05close\x18\x04 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12\x18\n" +
+	"\x06status\x18\x05 \x01(\rH\x00R\x06statusB\b\n" +
+	"\x06action\"\xec\x01\n" +
+	"\n" +
+	"ClaimMatch\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
+	"\tmandatory\x18\x02 \x01(\bR\tmandatory\x122\n" +
+	"\x04text\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.TextClaimH\x00R\x04text\x128\n" +
+	"\x06number\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.NumberClaimH\x00R\x06number\x125\n" +
+	"\x05truth\x18\x05 \x01(\v2\x1d.weir.dataplane.v1.TruthClaimH\x00R\x05truthB\a\n" +
+	"\x05value\"?\n" +
+	"\tTextClaim\x122\n" +
+	"\x05value\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x05value\"2\n" +
+	"\vNumberClaim\x12\x19\n" +
+	"\x05value\x18\x01 \x01(\rH\x00R\x05value\x88\x01\x01B\b\n" +
+	"\x06_value\"1\n" +
+	"\n" +
+	"TruthClaim\x12\x19\n" +
+	"\x05value\x18\x01 \x01(\bH\x00R\x05value\x88\x01\x01B\b\n" +
+	"\x06_value\"\x82\x01\n" +
 	"\bTokenKey\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tH\x00R\x02id\x88\x01\x01\x12?\n" +
 	"\talgorithm\x18\x02 \x01(\x0e2!.weir.dataplane.v1.TokenAlgorithmR\talgorithm\x12\x19\n" +
@@ -595,7 +1111,7 @@ func file_dataplane_v1_identity_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_identity_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_dataplane_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_dataplane_v1_identity_proto_goTypes = []any{
 	(TokenAlgorithm)(0),             // 0: weir.dataplane.v1.TokenAlgorithm
 	(ClientCertificateMode)(0),      // 1: weir.dataplane.v1.ClientCertificateMode
@@ -603,21 +1119,44 @@ var file_dataplane_v1_identity_proto_goTypes = []any{
 	(*Revocation)(nil),              // 3: weir.dataplane.v1.Revocation
 	(*ClientCertificates)(nil),      // 4: weir.dataplane.v1.ClientCertificates
 	(*TokenRules)(nil),              // 5: weir.dataplane.v1.TokenRules
-	(*TokenKey)(nil),                // 6: weir.dataplane.v1.TokenKey
-	(*ClientCertificateHeader)(nil), // 7: weir.dataplane.v1.ClientCertificateHeader
-	(HeaderVariable)(0),             // 8: weir.dataplane.v1.HeaderVariable
+	(*AccessRules)(nil),             // 6: weir.dataplane.v1.AccessRules
+	(*AuthenticationRule)(nil),      // 7: weir.dataplane.v1.AuthenticationRule
+	(*AuthorizationRule)(nil),       // 8: weir.dataplane.v1.AuthorizationRule
+	(*ClaimMatch)(nil),              // 9: weir.dataplane.v1.ClaimMatch
+	(*TextClaim)(nil),               // 10: weir.dataplane.v1.TextClaim
+	(*NumberClaim)(nil),             // 11: weir.dataplane.v1.NumberClaim
+	(*TruthClaim)(nil),              // 12: weir.dataplane.v1.TruthClaim
+	(*TokenKey)(nil),                // 13: weir.dataplane.v1.TokenKey
+	(*ClientCertificateHeader)(nil), // 14: weir.dataplane.v1.ClientCertificateHeader
+	(*HttpRule)(nil),                // 15: weir.dataplane.v1.HttpRule
+	(*Allow)(nil),                   // 16: weir.dataplane.v1.Allow
+	(*Close)(nil),                   // 17: weir.dataplane.v1.Close
+	(*TextMatch)(nil),               // 18: weir.dataplane.v1.TextMatch
+	(HeaderVariable)(0),             // 19: weir.dataplane.v1.HeaderVariable
 }
 var file_dataplane_v1_identity_proto_depIdxs = []int32{
-	1, // 0: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
-	7, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
-	6, // 2: weir.dataplane.v1.TokenRules.keys:type_name -> weir.dataplane.v1.TokenKey
-	0, // 3: weir.dataplane.v1.TokenKey.algorithm:type_name -> weir.dataplane.v1.TokenAlgorithm
-	8, // 4: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	1,  // 0: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
+	14, // 1: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
+	13, // 2: weir.dataplane.v1.TokenRules.keys:type_name -> weir.dataplane.v1.TokenKey
+	6,  // 3: weir.dataplane.v1.TokenRules.access:type_name -> weir.dataplane.v1.AccessRules
+	7,  // 4: weir.dataplane.v1.AccessRules.authentication:type_name -> weir.dataplane.v1.AuthenticationRule
+	8,  // 5: weir.dataplane.v1.AccessRules.authorization:type_name -> weir.dataplane.v1.AuthorizationRule
+	15, // 6: weir.dataplane.v1.AuthenticationRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	15, // 7: weir.dataplane.v1.AuthorizationRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	9,  // 8: weir.dataplane.v1.AuthorizationRule.claims:type_name -> weir.dataplane.v1.ClaimMatch
+	16, // 9: weir.dataplane.v1.AuthorizationRule.allow:type_name -> weir.dataplane.v1.Allow
+	17, // 10: weir.dataplane.v1.AuthorizationRule.close:type_name -> weir.dataplane.v1.Close
+	10, // 11: weir.dataplane.v1.ClaimMatch.text:type_name -> weir.dataplane.v1.TextClaim
+	11, // 12: weir.dataplane.v1.ClaimMatch.number:type_name -> weir.dataplane.v1.NumberClaim
+	12, // 13: weir.dataplane.v1.ClaimMatch.truth:type_name -> weir.dataplane.v1.TruthClaim
+	18, // 14: weir.dataplane.v1.TextClaim.value:type_name -> weir.dataplane.v1.TextMatch
+	0,  // 15: weir.dataplane.v1.TokenKey.algorithm:type_name -> weir.dataplane.v1.TokenAlgorithm
+	19, // 16: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_identity_proto_init() }
@@ -626,14 +1165,26 @@ func file_dataplane_v1_identity_proto_init() {
 		return
 	}
 	file_dataplane_v1_rules_proto_init()
-	file_dataplane_v1_identity_proto_msgTypes[4].OneofWrappers = []any{}
+	file_dataplane_v1_identity_proto_msgTypes[6].OneofWrappers = []any{
+		(*AuthorizationRule_Allow)(nil),
+		(*AuthorizationRule_Close)(nil),
+		(*AuthorizationRule_Status)(nil),
+	}
+	file_dataplane_v1_identity_proto_msgTypes[7].OneofWrappers = []any{
+		(*ClaimMatch_Text)(nil),
+		(*ClaimMatch_Number)(nil),
+		(*ClaimMatch_Truth)(nil),
+	}
+	file_dataplane_v1_identity_proto_msgTypes[9].OneofWrappers = []any{}
+	file_dataplane_v1_identity_proto_msgTypes[10].OneofWrappers = []any{}
+	file_dataplane_v1_identity_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_identity_proto_rawDesc), len(file_dataplane_v1_identity_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
