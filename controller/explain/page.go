@@ -66,6 +66,9 @@ func (t *teller) page() schema.Object {
 			page[field] = name
 		}
 	}
+	if most := said.GetThroughputMbps(); most > 0 {
+		page["max_throughput"] = int64(most)
+	}
 	if mode := certificateModes[said.GetClientCertificate()]; mode != "" {
 		page["client_certificate"] = mode
 	}

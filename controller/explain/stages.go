@@ -123,6 +123,10 @@ func rules(said *dataplanev1.Explanation) string {
 	if name := said.GetLimit(); name != "" {
 		decided = append(decided, fmt.Sprintf("it would be beyond the limit %s", name))
 	}
+	if most := said.GetThroughputMbps(); most > 0 {
+		decided = append(decided, fmt.Sprintf("its bytes count for the limit performance_limits.max_throughput of %d "+
+			"Mbit/s, which all clients share on this engine", most))
+	}
 	if name := said.GetSecurityRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the security rule %s decides", name))
 	}

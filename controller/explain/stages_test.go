@@ -148,3 +148,12 @@ func TestStagesSayWhatTheCacheMakesOfARequest(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestStagesTellTheLimitOfThroughputAndTheRulesOfAccess(t *testing.T) {
+	s := newStage(t)
+	s.Contains(s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", ThroughputMbps: 200}, everything),
+		"rules: Its bytes count for the limit performance_limits.max_throughput of 200 Mbit/s, which all clients share")
+	s.Contains(s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", AuthenticationRule: "a",
+		AuthorizationRule: "b"}, everything), "rules: The authentication rule a says whether a token is needed, and "+
+		"the authorization rule b says what the token is good for.")
+}

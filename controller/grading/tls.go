@@ -32,9 +32,11 @@ func (c chains) offered(vs *model.VirtualService, now time.Time) *score.TLS {
 	// (dataplane/tls): they offer nothing weaker, whatever the profile names.
 	facts := &score.TLS{WeakestVersion: score.TLS13, WeakestBits: 128, NoHSTS: vs.HTTP != nil &&
 		!tellsBrowsers(vs.HTTP)}
-	for _, version := range vs.SSLProfile.AcceptedVersions {
-		if version.Type == "SSL_VERSION_TLS1_2" {
-			facts.WeakestVersion = score.TLS12
+	for _, profile := range vs.SSLProfiles() {
+		for _, version := range profile.AcceptedVersions {
+			if version.Type == "SSL_VERSION_TLS1_2" {
+				facts.WeakestVersion = score.TLS12
+			}
 		}
 	}
 	for i, certificate := range vs.Certificates {

@@ -26,7 +26,9 @@ func (vs *VirtualService) parts() subjects {
 	add(&parts, "pkiprofile", vs.ClientPKI, uuidOfPKIProfile)
 	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
 	add(&parts, "analyticsprofile", vs.Analytics, uuidOfAnalytics)
-	add(&parts, "sslprofile", vs.SSLProfile, uuidOfSSLProfile)
+	for _, profile := range vs.SSLProfiles() {
+		add(&parts, "sslprofile", profile, uuidOfSSLProfile)
+	}
 	for _, certificate := range vs.Certificates {
 		add(&parts, "sslkeyandcertificate", certificate, uuidOfCertificate)
 	}
@@ -103,7 +105,7 @@ func (vs *VirtualService) AddressGroups() iter.Seq[*AddressGroup] {
 	if vs.Content != nil {
 		all = append(all, maps.Values(vs.Content.AddressGroups))
 	}
-	all = append(all, maps.Values(vs.HostGroups))
+	all = append(all, maps.Values(vs.HostGroups), maps.Values(vs.SelectorGroups))
 	if vs.SSOPolicy != nil {
 		all = append(all, maps.Values(vs.SSOPolicy.AddressGroups))
 	}

@@ -53,6 +53,9 @@ type VirtualService struct {
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 
+	SelectedProfiles []*kinds.SSLProfile      // of ssl_profile_selectors, in their order; nil: it is not there
+	SelectorGroups   map[string]*AddressGroup // that these compare with, by reference
+
 	LogGroups  Content                  // that the filters of logs name
 	HostGroups map[string]*AddressGroup // of a child: what vh_matches compares with, by reference
 	// of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
@@ -63,6 +66,12 @@ type VirtualService struct {
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
 	// on that field. The virtual service must not be served; findings say why.
 	Closed bool
+}
+
+// SSLProfiles returns all that clients may have.
+func (vs *VirtualService) SSLProfiles() []*kinds.SSLProfile {
+	all := append([]*kinds.SSLProfile{vs.SSLProfile}, vs.SelectedProfiles...)
+	return slices.DeleteFunc(all, func(profile *kinds.SSLProfile) bool { return profile == nil })
 }
 
 // Key returns the uuid, by which lists in the model are sorted.

@@ -248,6 +248,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
+	k.resolveSelectors(from, vs)
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
 	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
@@ -284,6 +285,22 @@ func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
 		from.find("vh_parent_vs_ref", "%s has type %s: only a VS_TYPE_VH_PARENT has children", vs.Parent.Name,
 			vs.Parent.Type)
 		vs.Parent = nil
+	}
+}
+
+// resolveSelectors finds the SSL profiles of some clients, and the groups that these are in.
+func (k *Keeper) resolveSelectors(from *source, vs *VirtualService) {
+	if len(vs.SSLProfileSelectors) == 0 {
+		return
+	}
+	vs.SelectedProfiles = make([]*kinds.SSLProfile, len(vs.SSLProfileSelectors))
+	vs.SelectorGroups = map[string]*AddressGroup{}
+	for i, selector := range vs.SSLProfileSelectors {
+		at := fmt.Sprintf("ssl_profile_selectors[%d].", i)
+		vs.SelectedProfiles[i] = follow(from, k.sslProfiles, at+"ssl_profile_ref", selector.ProfileRef)
+		if clients := selector.Clients; clients != nil {
+			followInto(from, k.addressGroups, at+"client_ip_list.group_refs", clients.GroupRefs, vs.SelectorGroups)
+		}
 	}
 }
 

@@ -146,8 +146,10 @@ func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 	}
 	if turned := c.rings.Differing(rings); len(turned) > 0 {
 		for _, vs := range m.VirtualServices {
-			if vs.SSLProfile != nil && turned[vs.SSLProfile.UUID] {
-				stale[vs.UUID] = true
+			for _, profile := range vs.SSLProfiles() {
+				if turned[profile.UUID] {
+					stale[vs.UUID] = true
+				}
 			}
 		}
 	}

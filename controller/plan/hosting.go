@@ -231,4 +231,7 @@ func noteUnheededOfChild(subject subject, vs *model.VirtualService, report *repo
 	if vs.SSLProfileRef != "" {
 		report.warn(subject, "ssl_profile_ref", why)
 	}
+	if len(vs.SSLProfileSelectors) > 0 {
+		report.warn(subject, "ssl_profile_selectors", why)
+	}
 }

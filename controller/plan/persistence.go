@@ -91,7 +91,7 @@ func (d *draft) noteSessionsOfTLS() {
 	if !hasOwnTLS(ends) {
 		ends = ends.Parent
 	}
-	if ends == nil || httpsPort(ends) != 0 && ends.SSLProfile != nil && ends.SSLProfile.EnableSSLSessionReuse {
+	if ends == nil || httpsPort(ends) != 0 && ends.SSLProfile != nil && resumes(ends) {
 		return
 	}
 	for _, each := range d.vs.Pools() {
@@ -100,6 +100,11 @@ func (d *draft) noteSessionsOfTLS() {
 				"virtual service resume none: they go by their address", each.Name)
 		}
 	}
+}
+
+// resumes tells whether all clients may resume their sessions of TLS.
+func resumes(vs *model.VirtualService) bool {
+	return !slices.ContainsFunc(vs.SSLProfiles(), func(p *kinds.SSLProfile) bool { return !p.EnableSSLSessionReuse })
 }
 
 // noteOwnCookies warns of pools that get the cookie of another pool's servers with the token that stands before its

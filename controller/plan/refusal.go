@@ -33,6 +33,7 @@ func (d *draft) refusalUnder(parent *model.VirtualService) *draft {
 func likeServed(vs, parent *model.VirtualService) *model.VirtualService {
 	alone := *vs
 	alone.Pool, alone.PoolGroup, alone.UDP = nil, nil, nil
+	alone.SSLProfileSelectors = nil // its own profile is good enough to tell an error
 	if vs.TCP == nil {
 		alone.TCP, alone.NetworkProfile = schema.Defaults[kinds.TCPProxy](), parent.NetworkProfile
 	}

@@ -105,6 +105,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	}
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, partsOf(secure(d.subject, vs, c.rings, d.service, &d.report))...)
+		d.parts = append(d.parts, c.addressGroupsOf(vs.SelectorGroups)...)
 	}
 	d.noteSessionsOfTLS()
 	d.noteOwnCookies()
@@ -254,10 +255,8 @@ func secure(
 	if len(vs.Certificates) == 0 {
 		report.block(subject, "ssl_key_and_certificate_refs", "%s needs a certificate that can be used", who)
 	}
-	into.Tls = tlsProfile(vs.SSLProfile, report)
-	if ring := rings.Of(vs.SSLProfile.UUID); ring != nil && into.GetTls().GetSessionResumption() {
-		into.Tls.TicketKeys = ticketKeys(*ring, vs)
-	}
+	into.Tls = withTickets(tlsProfile(vs.SSLProfile, report), rings, vs)
+	selectProfiles(subject, vs, rings, into, report)
 	var parts []*enginev1.Resource
 	for _, from := range vs.Certificates {
 		into.CertificateUuids = append(into.CertificateUuids, from.UUID)

@@ -37,6 +37,38 @@ func tlsProfile(profile *kinds.SSLProfile, report *report) *dataplanev1.TlsProfi
 	return compiled
 }
 
+// withTickets gives a profile the keys of session tickets, if its clients resume sessions.
+func withTickets(
+	profile *dataplanev1.TlsProfile, rings tickets.Rings, vs *model.VirtualService,
+) *dataplanev1.TlsProfile {
+	if ring := rings.Of(profile.GetUuid()); ring != nil && profile.GetSessionResumption() {
+		profile.TicketKeys = ticketKeys(*ring, vs)
+	}
+	return profile
+}
+
+// selectProfiles adds the SSL profiles of some clients. One that cannot be used blocks the virtual service: its clients
+// would get a profile that is not for them.
+func selectProfiles(
+	subject subject, vs *model.VirtualService, rings tickets.Rings, into *dataplanev1.VirtualService, report *report,
+) {
+	if problem := vs.CheckSelectors(); problem != nil {
+		report.block(subject, problem.Field, "%s", problem.Problem)
+		return
+	}
+	for i, selector := range vs.SSLProfileSelectors {
+		profile := vs.SelectedProfiles[i]
+		if profile == nil {
+			report.blocked = true // model has a finding about that
+			continue
+		}
+		into.TlsSelectors = append(into.TlsSelectors, &dataplanev1.TlsSelector{
+			Clients: addressMatch(selector.Clients, vs.SelectorGroups, report),
+			Tls:     withTickets(tlsProfile(profile, report), rings, vs),
+		})
+	}
+}
+
 func ticketKeys(ring tickets.Ring, vs *model.VirtualService) *dataplanev1.TicketKeys {
 	return &dataplanev1.TicketKeys{
 		Keys: ring.Keys(vs.UUID), LifetimeS: uint32(ring.Lifetime.Seconds()),

@@ -1,6 +1,7 @@
 package tickets
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -36,7 +37,7 @@ func (k *Keeper) isAsBefore(m *model.Model, before Rings, now time.Time) bool {
 		return false
 	}
 	for was, is := range sorted.Differences(k.model.VirtualServices, m.VirtualServices, uuidOf) {
-		if was == nil || is == nil || was.SSLProfile != is.SSLProfile {
+		if was == nil || is == nil || !slices.Equal(was.SSLProfiles(), is.SSLProfiles()) {
 			return false
 		}
 	}

@@ -107,8 +107,10 @@ func Decide(m *model.Model, before Rings, now time.Time, secret func() []byte) D
 func lifetimes(m *model.Model) map[string]time.Duration {
 	wanted := map[string]time.Duration{}
 	for _, vs := range m.VirtualServices {
-		if profile := vs.SSLProfile; profile != nil && profile.EnableSSLSessionReuse && profile.SSLSessionTimeoutS > 0 {
-			wanted[profile.UUID] = time.Duration(profile.SSLSessionTimeoutS) * time.Second
+		for _, profile := range vs.SSLProfiles() {
+			if profile.EnableSSLSessionReuse && profile.SSLSessionTimeoutS > 0 {
+				wanted[profile.UUID] = time.Duration(profile.SSLSessionTimeoutS) * time.Second
+			}
 		}
 	}
 	return wanted

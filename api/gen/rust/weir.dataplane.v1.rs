@@ -770,6 +770,88 @@ pub struct ConnectionRate {
     #[prost(uint32, tag = "2")]
     pub burst: u32,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TlsProfile {
+    /// of the SSL profile, for findings
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(enumeration = "TlsVersion", repeated, tag = "3")]
+    pub versions: ::prost::alloc::vec::Vec<i32>,
+    /// IANA names, in order of preference
+    #[prost(string, repeated, tag = "4")]
+    pub cipher_suites: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "5")]
+    pub prefer_client_order: bool,
+    #[prost(bool, tag = "6")]
+    pub session_resumption: bool,
+    #[prost(bool, tag = "7")]
+    pub send_close_notify: bool,
+    /// for a virtual service that resumes sessions
+    #[prost(message, optional, tag = "8")]
+    pub ticket_keys: ::core::option::Option<TicketKeys>,
+}
+/// The keys of session tickets. All engines of a virtual service get the same keys.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TicketKeys {
+    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first encrypts tickets, all decrypt.
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// of a ticket
+    #[prost(uint32, tag = "2")]
+    pub lifetime_s: u32,
+    /// no ticket is issued after this time: by then the controller would have sent other keys
+    #[prost(uint64, tag = "3")]
+    pub until_unix_s: u64,
+    /// they say which address the first handshake came from, for HASH_INPUT_TLS_SESSION
+    #[prost(bool, tag = "690")]
+    pub keep_origin: bool,
+}
+/// An SSL profile for some clients, with the certificates of the virtual service.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TlsSelector {
+    /// where connections come from, or what a PROXY header says
+    #[prost(message, optional, tag = "1")]
+    pub clients: ::core::option::Option<AddressMatch>,
+    #[prost(message, optional, tag = "2")]
+    pub tls: ::core::option::Option<TlsProfile>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TlsVersion {
+    Unspecified = 0,
+    TlsVersion10 = 1,
+    TlsVersion11 = 2,
+    TlsVersion12 = 3,
+    TlsVersion13 = 4,
+}
+impl TlsVersion {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TLS_VERSION_UNSPECIFIED",
+            Self::TlsVersion10 => "TLS_VERSION_1_0",
+            Self::TlsVersion11 => "TLS_VERSION_1_1",
+            Self::TlsVersion12 => "TLS_VERSION_1_2",
+            Self::TlsVersion13 => "TLS_VERSION_1_3",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TLS_VERSION_UNSPECIFIED" => Some(Self::Unspecified),
+            "TLS_VERSION_1_0" => Some(Self::TlsVersion10),
+            "TLS_VERSION_1_1" => Some(Self::TlsVersion11),
+            "TLS_VERSION_1_2" => Some(Self::TlsVersion12),
+            "TLS_VERSION_1_3" => Some(Self::TlsVersion13),
+            _ => None,
+        }
+    }
+}
 /// Replaces texts in responses, before they are compressed. Servers hear nothing of the codings that clients take.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ContentRewrite {
@@ -1955,6 +2037,9 @@ pub struct Explanation {
     /// it would wait until servers have fewer connections, as so many others of the worker do
     #[prost(uint32, optional, tag = "690")]
     pub waits_behind: ::core::option::Option<u32>,
+    /// that it shares with all other clients on this engine; 0: no limit
+    #[prost(uint32, tag = "614")]
+    pub throughput_mbps: u32,
     /// texts are replaced in its response, if that is of a type that is rewritten
     #[prost(bool, tag = "703")]
     pub is_rewritten: bool,
@@ -2068,6 +2153,9 @@ pub struct VirtualService {
     /// set when a listener has tls
     #[prost(message, optional, tag = "7")]
     pub tls: ::core::option::Option<TlsProfile>,
+    /// the first that a client matches has its profile instead
+    #[prost(message, repeated, tag = "766")]
+    pub tls_selectors: ::prost::alloc::vec::Vec<TlsSelector>,
     /// the first of each key type is the default, SNI selects the others
     #[prost(string, repeated, tag = "8")]
     pub certificate_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -2408,44 +2496,6 @@ pub struct UdpProfile {
     /// and listeners have addresses of one family.
     #[prost(bool, tag = "160")]
     pub keep_client_address: bool,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct TlsProfile {
-    /// of the SSL profile, for findings
-    #[prost(string, tag = "1")]
-    pub uuid: ::prost::alloc::string::String,
-    #[prost(string, tag = "2")]
-    pub name: ::prost::alloc::string::String,
-    #[prost(enumeration = "TlsVersion", repeated, tag = "3")]
-    pub versions: ::prost::alloc::vec::Vec<i32>,
-    /// IANA names, in order of preference
-    #[prost(string, repeated, tag = "4")]
-    pub cipher_suites: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(bool, tag = "5")]
-    pub prefer_client_order: bool,
-    #[prost(bool, tag = "6")]
-    pub session_resumption: bool,
-    #[prost(bool, tag = "7")]
-    pub send_close_notify: bool,
-    /// for a virtual service that resumes sessions
-    #[prost(message, optional, tag = "8")]
-    pub ticket_keys: ::core::option::Option<TicketKeys>,
-}
-/// The keys of session tickets. All engines of a virtual service get the same keys.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct TicketKeys {
-    /// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first encrypts tickets, all decrypt.
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    pub keys: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
-    /// of a ticket
-    #[prost(uint32, tag = "2")]
-    pub lifetime_s: u32,
-    /// no ticket is issued after this time: by then the controller would have sent other keys
-    #[prost(uint64, tag = "3")]
-    pub until_unix_s: u64,
-    /// they say which address the first handshake came from, for HASH_INPUT_TLS_SESSION
-    #[prost(bool, tag = "690")]
-    pub keep_origin: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Certificate {
@@ -3354,41 +3404,6 @@ impl UdpAnswers {
             "UDP_ANSWERS_UNKNOWN" => Some(Self::Unknown),
             "UDP_ANSWERS_ONE_EACH" => Some(Self::OneEach),
             "UDP_ANSWERS_NONE" => Some(Self::None),
-            _ => None,
-        }
-    }
-}
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
-#[repr(i32)]
-pub enum TlsVersion {
-    Unspecified = 0,
-    TlsVersion10 = 1,
-    TlsVersion11 = 2,
-    TlsVersion12 = 3,
-    TlsVersion13 = 4,
-}
-impl TlsVersion {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::Unspecified => "TLS_VERSION_UNSPECIFIED",
-            Self::TlsVersion10 => "TLS_VERSION_1_0",
-            Self::TlsVersion11 => "TLS_VERSION_1_1",
-            Self::TlsVersion12 => "TLS_VERSION_1_2",
-            Self::TlsVersion13 => "TLS_VERSION_1_3",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "TLS_VERSION_UNSPECIFIED" => Some(Self::Unspecified),
-            "TLS_VERSION_1_0" => Some(Self::TlsVersion10),
-            "TLS_VERSION_1_1" => Some(Self::TlsVersion11),
-            "TLS_VERSION_1_2" => Some(Self::TlsVersion12),
-            "TLS_VERSION_1_3" => Some(Self::TlsVersion13),
             _ => None,
         }
     }

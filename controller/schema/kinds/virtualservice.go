@@ -53,10 +53,12 @@ type VirtualService struct {
 
 	NetworkSecurityPolicyRef string `json:"network_security_policy_ref" ref:"networksecuritypolicy"`
 
-	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
-	CertificateRefs         []string `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
-	SSLSessionCacheAvgSize  uint32   `json:"ssl_sess_cache_avg_size" min:"1024" max:"1048576" default:"1024"`
-	AllowInvalidCertificate bool     `json:"allow_invalid_client_cert" default:"false"`
+	SSLProfileRef string `json:"ssl_profile_ref" ref:"sslprofile"`
+	// the first that a client matches has its profile instead
+	SSLProfileSelectors     []SSLProfileSelector `json:"ssl_profile_selectors" items:"64"`
+	CertificateRefs         []string             `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
+	SSLSessionCacheAvgSize  uint32               `json:"ssl_sess_cache_avg_size" min:"1024" max:"1048576" default:"1024"`
+	AllowInvalidCertificate bool                 `json:"allow_invalid_client_cert" default:"false"`
 
 	SSOPolicyRef string     `json:"sso_policy_ref" ref:"ssopolicy"`
 	JWT          *JWTConfig `json:"jwt_config"`
@@ -124,8 +126,6 @@ func init() {
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"icap_request_profile_refs sideband_profile"),
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
-			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
-				"ssl_profile_selectors"),
 			schema.Closes(noReputation, "vh_matches.rules.matches.ip_reputation_type"),
 			schema.Closes(noBots, "vh_matches.rules.matches.bot_detection_result"),
 			schema.Closes(noFingerprints, "vh_matches.rules.matches.tls_fingerprint_match"),
@@ -250,7 +250,7 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 		return problem
 	}
 	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), vs.checkL4Policies(), checkVips(vs.Vips),
-		vs.ContentRewrite.check("content_rewrite"),
+		vs.ContentRewrite.check("content_rewrite"), vs.CheckSelectors(),
 		vs.RequestsRateLimit.check("requests_rate_limit"),
 		vs.ConnectionsRateLimit.checkOfConnections("connections_rate_limit"))
 }

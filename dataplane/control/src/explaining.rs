@@ -98,6 +98,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
     }
     answer.is_rewritten = told.is_rewritten;
     answer.limit = told.limit.clone().unwrap_or_default();
+    answer.throughput_mbps = u32::try_from(told.throughput_mbps).unwrap_or(u32::MAX);
     if let Some(local) = &told.local {
         answer.status = local.status.unwrap_or_default().into();
         answer.cause = local.cause.into();

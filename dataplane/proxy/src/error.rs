@@ -30,7 +30,7 @@ pub enum Error {
     /// A request brings no good token, and needs one.
     Token(weir_jwt::Fault),
     /// Its token is good, and a rule says that it is not for this request.
-    Unauthorized(weir_rules::Refusal),
+    Unauthorized(weir_rules::Denial),
     /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,

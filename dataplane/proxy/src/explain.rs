@@ -89,6 +89,8 @@ pub struct Explanation {
     pub said: Option<String>,
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
+    /// What all clients of the listener's service share, in megabits in a second; 0: it has no limit.
+    pub throughput_mbps: u64,
     /// The server that the client is bound to, by what, and what becomes of that. `None`: the pool binds no clients.
     pub bound: Option<(Option<u32>, BoundBy, Bond)>,
     /// What the cache of the worker makes of the request; `None`: the virtual service has none, or an answer comes before it.
@@ -209,6 +211,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     let mut service = listener.service.clone();
     told.service = Some(service.clone());
     if let Some(gate) = &service.gate {
+        told.throughput_mbps = gate.throughput_mbps();
         let arriving = core.arriving(question.ends());
         gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
     }

@@ -41,12 +41,12 @@ pub struct Authorization {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grant {
     Allow,
-    Refuse(Refusal),
+    Refuse(Denial),
 }
 
 /// What becomes of a request that may not do what it asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
+pub enum Denial {
     /// Its connection ends.
     Close,
     Unauthorized,
@@ -98,7 +98,7 @@ impl Access {
             return Granted { grant: Grant::Allow, rule: None };
         }
         if self.compares_path[1] && !is_plain(asked.path_and_query().0) {
-            return Granted { grant: Grant::Refuse(Refusal::Forbidden), rule: None };
+            return Granted { grant: Grant::Refuse(Denial::Forbidden), rule: None };
         }
         let (view, found) = scratch.view(asked, &self.needs);
         let mut granted = Granted { grant: Grant::Allow, rule: None };

@@ -47,8 +47,14 @@ impl AddressMatch {
         &self.0.groups
     }
 
+    /// Whether both compare with the same groups.
+    pub fn has_groups_of(&self, other: &Self) -> bool {
+        let (one, other) = (self.groups(), other.groups());
+        one.len() == other.len() && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
     #[inline]
-    pub(crate) fn holds(&self, address: IpAddr) -> bool {
+    pub fn holds(&self, address: IpAddr) -> bool {
         self.0.matches(address)
     }
 }

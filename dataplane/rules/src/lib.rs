@@ -22,7 +22,7 @@ mod set;
 mod text;
 mod uri;
 
-pub use access::{Access, Authentication, Authorization, Grant, Granted, Refusal};
+pub use access::{Access, Authentication, Authorization, Denial, Grant, Granted};
 pub use acted::Acted;
 pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};

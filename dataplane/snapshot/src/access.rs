@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1;
 use weir_rules::{
-    Access, AddressGroup, Authentication, Authorization, ClaimMatch, Grant, Refusal, Rule, StringGroup, TextRule,
+    Access, AddressGroup, Authentication, Authorization, ClaimMatch, Denial, Grant, Rule, StringGroup, TextRule,
     WantedClaim,
 };
 
@@ -125,9 +125,9 @@ impl AccessReader<'_> {
         let at = self.at(from.rule.as_ref());
         let then = match from.action {
             Some(Action::Allow(_)) => Some(Grant::Allow),
-            Some(Action::Close(_)) => Some(Grant::Refuse(Refusal::Close)),
-            Some(Action::Status(401)) => Some(Grant::Refuse(Refusal::Unauthorized)),
-            Some(Action::Status(403)) => Some(Grant::Refuse(Refusal::Forbidden)),
+            Some(Action::Close(_)) => Some(Grant::Refuse(Denial::Close)),
+            Some(Action::Status(401)) => Some(Grant::Refuse(Denial::Unauthorized)),
+            Some(Action::Status(403)) => Some(Grant::Refuse(Denial::Forbidden)),
             Some(Action::Status(status)) => {
                 findings.error(self.service, format!("{at}.action.status_code"), format!("{status} is not 401 or 403"));
                 None

@@ -84,6 +84,11 @@ impl Gate {
         self.bucket.as_ref()
     }
 
+    /// What they share, in megabits in a second; 0: it has no limit.
+    pub fn throughput_mbps(&self) -> u64 {
+        self.source.throughput_mbps
+    }
+
     /// The connections have the throughput that the Plan gives them, from now on. Until then they have that of the Snapshot
     /// before.
     pub fn apply_throughput(&self) {

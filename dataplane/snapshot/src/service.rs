@@ -11,7 +11,6 @@ use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, TrueClient, Underscores, XffUpdate};
 use weir_rate::{Bucket, Engines, Limit, Tally};
 use weir_rules::NetworkPolicy;
-use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
@@ -33,7 +32,8 @@ use crate::{
     pool_rules::PoolRuleReader,
     role::{self, Wish},
     scripts::{KeptScriptSet, ScriptParts, ScriptReader, ServiceScripts},
-    tls::{self, KeptTls, Wanted},
+    tls::KeptTls,
+    tls_selectors::TlsSelectors,
     tokens,
     transport::TransportAddress,
     udp::{self, Udp},
@@ -56,6 +56,8 @@ pub struct VirtualService {
     pub tls: Option<weir_tls::ServerConfig>,
     /// The same, for listeners whose clients may speak HTTP/2.
     pub tls_http2: Option<weir_tls::ServerConfig>,
+    /// `None`: all clients have these.
+    pub tls_selectors: Option<Box<TlsSelectors>>,
     /// `None`: it has a group instead, or all requests get a 503.
     pub pool: Option<Arc<Pool>>,
     /// Instead of a pool.
@@ -252,12 +254,14 @@ impl ServiceReader<'_> {
         let pool_rules = PoolRuleReader { pools: self.pools, pool_groups: self.pool_groups, groups: groups() };
         let pool_rules = pool_rules.read(subject, source, findings);
         let tls = self.tls(source, auth, before.and_then(|kept| kept.tls.as_ref()), findings);
+        let selectors = self.tls_selectors(source, tls.as_ref(), before, findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
             kept.source == *source
                 && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
                 && kept.has_scripts(scripts.as_ref())
+                && both_or_neither(kept.object.tls_selectors.as_ref(), selectors.as_ref(), |one, other| one.are(other))
                 && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
                 && both_or_neither(kept.object.network_policy(), network.as_ref(), Arc::ptr_eq)
                 && both_or_neither(kept.object.pool_rules.as_ref(), pool_rules.as_ref(), |one, other| one.are(other))
@@ -299,6 +303,7 @@ impl ServiceReader<'_> {
             udp: udp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
+            tls_selectors: selectors,
             is_steered: pool.as_ref().is_some_and(|pool| pool.own_cookie().is_some())
                 || policies.is_some()
                 || scripts.is_some()
@@ -438,49 +443,6 @@ impl ServiceReader<'_> {
         }
         Some(parts)
     }
-
-    fn tls(
-        &self,
-        source: &v1::VirtualService,
-        clients: Option<ClientAuth>,
-        before: Option<&KeptTls>,
-        findings: &mut Findings,
-    ) -> Option<KeptTls> {
-        let subject = subject(source);
-        let who = match source.listeners.iter().find(|listener| listener.tls) {
-            Some(listener) => format!("port {}", listener.port),
-            None if source.tls.is_some() && !source.parent_uuid.is_empty() => "its parent".to_owned(),
-            None => return None,
-        };
-        let mut needs = |field: &str, what: &str| {
-            findings.error(subject, field, format!("{who} speaks TLS, which needs {what}"));
-        };
-        if source.tls.is_none() {
-            needs("ssl_profile_ref", "an SSL profile");
-        }
-        if source.certificate_uuids.is_empty() {
-            needs("ssl_key_and_certificate_refs", "a certificate");
-        }
-        let certificates = self.certificates(source, findings)?;
-        let profile = source.tls.as_ref()?;
-        let wanted = Wanted { profile, certificates, protocols: protocols(source), clients };
-        tls::build(subject, wanted, before, &self.worker.provider, findings)
-    }
-
-    fn certificates(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Vec<Certificate>> {
-        let uuids = source.certificate_uuids.iter().enumerate();
-        let certificates: Vec<_> = uuids
-            .filter_map(|(position, uuid)| {
-                let certificate = self.certificates.find(uuid);
-                if certificate.is_none() {
-                    let field = format!("ssl_key_and_certificate_refs[{position}]");
-                    findings.error(subject(source), field, format!("there is no certificate {uuid}"));
-                }
-                certificate?.map(|kept| kept.object.clone())
-            })
-            .collect();
-        (certificates.len() == source.certificate_uuids.len()).then_some(certificates)
-    }
 }
 
 impl KeptService {
@@ -595,9 +557,9 @@ impl KeptService {
 }
 
 /// What listeners offer by ALPN whose clients may speak HTTP/2, in order of preference.
-const HTTP2_OVER_TLS: [&str; 2] = ["h2", "http/1.1"];
+pub(crate) const HTTP2_OVER_TLS: [&str; 2] = ["h2", "http/1.1"];
 
-fn offers_http2(source: &v1::VirtualService) -> bool {
+pub(crate) fn offers_http2(source: &v1::VirtualService) -> bool {
     match source.parent_uuid.is_empty() {
         true => source.listeners.iter().any(|listener| listener.tls && listener.http2),
         false => source.http.as_ref().is_some_and(|http| http.http2.is_some()),
@@ -657,7 +619,7 @@ fn tcp(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Finding
 }
 
 /// The ALPN protocols to offer: for HTTP those of the proxy, for layer 4 those that the operator lists.
-fn protocols(source: &v1::VirtualService) -> Vec<String> {
+pub(crate) fn protocols(source: &v1::VirtualService) -> Vec<String> {
     match &source.l4 {
         Some(profile) => profile.alpn_protocols.clone(),
         None => vec!["http/1.1".to_owned()],

@@ -1,6 +1,6 @@
 //! The snapshot: listeners, services and pools, indexed by their keys.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use weir_rules::Conditions;
 use weir_tls::ServerConfig;
@@ -59,13 +59,17 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// How its clients' TLS begins; `None`: they use none.
-    pub fn tls(&self) -> Option<&ServerConfig> {
-        self.tls_of(&self.service)
+    /// How TLS of a client at this address begins; `None`: clients use none.
+    pub fn tls(&self, client: IpAddr) -> Option<&ServerConfig> {
+        self.tls_of(&self.service, client)
     }
 
-    /// How TLS begins with the clients of a child.
-    pub fn tls_of<'s>(&self, service: &'s VirtualService) -> Option<&'s ServerConfig> {
+    /// How TLS begins with a client of a child.
+    pub fn tls_of<'s>(&self, service: &'s VirtualService, client: IpAddr) -> Option<&'s ServerConfig> {
+        let selectors = service.tls_selectors.as_deref().filter(|_| self.tls);
+        if let Some(config) = selectors.and_then(|selectors| selectors.find(client, self.http2)) {
+            return Some(config);
+        }
         match (self.tls, self.http2) {
             (false, _) => None,
             (true, true) if service.tls_http2.is_some() => service.tls_http2.as_ref(),

@@ -60,6 +60,14 @@ pub(crate) fn build(
     Some(kept)
 }
 
+impl KeptTls {
+    /// The same with another SSL profile.
+    pub fn wanted_with<'p>(&self, profile: &'p v1::TlsProfile) -> Wanted<'p> {
+        let (certificates, protocols) = (self.certificates.clone(), self.settings.protocols.clone());
+        Wanted { profile, certificates, protocols, clients: self.clients.clone() }
+    }
+}
+
 fn same_certificates(some: &[Certificate], others: &[Certificate]) -> bool {
     some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.is(other))
 }

@@ -132,7 +132,7 @@ impl Client {
             return Ok(());
         }
         let listener = core.snapshot.listener(self.listener());
-        let config = listener.and_then(|listener| listener.tls_of(&self.service));
+        let config = listener.and_then(|listener| listener.tls_of(&self.service, self.peer.ip()));
         let config = config.ok_or(Error::ClientTls(HandshakeFault::Unserved))?;
         self.connection.channel = Channel::accept_named(config, self.peer, name).map_err(handshake::failed)?;
         while let Some(piece) = held.pop() {

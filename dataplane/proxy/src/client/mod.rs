@@ -113,7 +113,7 @@ impl Client {
             _ => None,
         };
         let awaits_hello = hello::chooses(found);
-        let channel = match found.tls() {
+        let channel = match found.tls(peer.ip()) {
             Some(config) if !awaits_hello && !is_introduced => Channel::accept(config, peer).map_err(|_| None)?,
             _ => Channel::Plain,
         };
@@ -259,7 +259,7 @@ impl Client {
             self.stage = Stage::Hello(Box::default());
             return Ok(());
         }
-        self.stage = match listener.and_then(|listener| listener.tls()).filter(|_| self.facts.is_tls()) {
+        self.stage = match listener.and_then(|listener| listener.tls(self.peer.ip())).filter(|_| self.facts.is_tls()) {
             Some(config) => {
                 self.connection.channel = Channel::accept(config, self.peer).map_err(handshake::failed)?;
                 // What follows the header is received once more, by TLS.

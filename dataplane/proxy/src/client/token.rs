@@ -1,7 +1,7 @@
 //! The token that a request brings (RFC 6750): whether it needs one, where that is, whether it is good, and what for.
 
 use weir_jwt::{Fault, Verified};
-use weir_rules::{Asked, Authentication, Grant, Refusal, Scratch};
+use weir_rules::{Asked, Authentication, Denial, Grant, Scratch};
 use weir_snapshot::Tokens;
 use weir_wire::head::{Name, NameSet, RequestHead};
 
@@ -126,7 +126,7 @@ fn is_encoded(part: &[u8], text: &[u8]) -> bool {
 pub(crate) fn challenge(error: Error) -> Option<String> {
     let fault = match error {
         Error::Token(fault) => fault,
-        Error::Unauthorized(Refusal::Unauthorized | Refusal::Forbidden) => {
+        Error::Unauthorized(Denial::Unauthorized | Denial::Forbidden) => {
             let why = "the token is good, and not for this request";
             return Some(format!("Bearer error=\"insufficient_scope\", error_description=\"{why}\""));
         }

@@ -3,7 +3,7 @@
 
 use weir_balance::Failure;
 use weir_jwt::Fault;
-use weir_rules::{Barred, Excess, LocalResponse, Redirect, Refusal};
+use weir_rules::{Barred, Denial, Excess, LocalResponse, Redirect};
 use weir_script::{Ending, Seen};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
@@ -49,9 +49,9 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ClientCertificate { fault, in_handshake: false } => (400, cause_of(fault)),
         Error::ForgedField => (400, Cause::ClientForgedField),
         Error::Token(fault) => token_remedy(fault),
-        Error::Unauthorized(Refusal::Close) => return without_page(ending(false), Cause::ClientTokenInsufficient),
-        Error::Unauthorized(Refusal::Unauthorized) => (401, Cause::ClientTokenInsufficient),
-        Error::Unauthorized(Refusal::Forbidden) => (403, Cause::ClientTokenInsufficient),
+        Error::Unauthorized(Denial::Close) => return without_page(ending(false), Cause::ClientTokenInsufficient),
+        Error::Unauthorized(Denial::Unauthorized) => (401, Cause::ClientTokenInsufficient),
+        Error::Unauthorized(Denial::Forbidden) => (403, Cause::ClientTokenInsufficient),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),

@@ -236,3 +236,11 @@ fn elsewhere_nothing_listens_and_layer_4_knows_no_head() {
     asked.listener.set_port(81);
     assert!(stage.explain(&asked).service.is_none());
 }
+
+#[test]
+fn limit_of_throughput_is_told_where_there_is_one() {
+    let mut plan = plan(1);
+    assert_eq!(Stage::new(&plan).explain(&question(&get("a", "/"))).throughput_mbps, 0);
+    plan.virtual_services[0].max_throughput_mbps = 200;
+    assert_eq!(Stage::new(&plan).explain(&question(&get("a", "/"))).throughput_mbps, 200);
+}

@@ -46,6 +46,7 @@ mod suspects;
 mod tape;
 mod throughput;
 mod times;
+mod tls_selectors;
 mod tls_sessions;
 mod tokens;
 mod traces;

@@ -48,7 +48,7 @@ fn answer_after(protocol: &str, change: impl FnOnce(&mut VirtualService)) -> Res
     let (snapshot, _) = Snapshot::build(&plan, None, &worker()).unwrap();
     let listener = snapshot.listener(TransportAddress::tcp("192.0.2.10:443".parse().unwrap())).unwrap();
     let mut answer = Vec::new();
-    let mut session = TlsSession::server(listener.tls().unwrap())?;
+    let mut session = TlsSession::server(listener.tls("192.0.2.1".parse().unwrap()).unwrap())?;
     session.receive(&mut hello(protocol), &mut |_| {}, &mut answer)?;
     Ok(answer)
 }

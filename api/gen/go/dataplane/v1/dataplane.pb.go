@@ -582,61 +582,6 @@ func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
-type TlsVersion int32
-
-const (
-	TlsVersion_TLS_VERSION_UNSPECIFIED TlsVersion = 0
-	TlsVersion_TLS_VERSION_1_0         TlsVersion = 1
-	TlsVersion_TLS_VERSION_1_1         TlsVersion = 2
-	TlsVersion_TLS_VERSION_1_2         TlsVersion = 3
-	TlsVersion_TLS_VERSION_1_3         TlsVersion = 4
-)
-
-// Enum value maps for TlsVersion.
-var (
-	TlsVersion_name = map[int32]string{
-		0: "TLS_VERSION_UNSPECIFIED",
-		1: "TLS_VERSION_1_0",
-		2: "TLS_VERSION_1_1",
-		3: "TLS_VERSION_1_2",
-		4: "TLS_VERSION_1_3",
-	}
-	TlsVersion_value = map[string]int32{
-		"TLS_VERSION_UNSPECIFIED": 0,
-		"TLS_VERSION_1_0":         1,
-		"TLS_VERSION_1_1":         2,
-		"TLS_VERSION_1_2":         3,
-		"TLS_VERSION_1_3":         4,
-	}
-)
-
-func (x TlsVersion) Enum() *TlsVersion {
-	p := new(TlsVersion)
-	*p = x
-	return p
-}
-
-func (x TlsVersion) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
-}
-
-func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
-}
-
-func (x TlsVersion) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TlsVersion.Descriptor instead.
-func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
-}
-
 type Algorithm int32
 
 const (
@@ -682,11 +627,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -695,7 +640,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 // What a client gets when no server can take its request.
@@ -732,11 +677,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -745,7 +690,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type ToDataplane struct {
@@ -1970,6 +1915,7 @@ type Explanation struct {
 	Bond               Bond                  `protobuf:"varint,681,opt,name=bond,proto3,enum=weir.dataplane.v1.Bond" json:"bond,omitempty"`                         // what persistence comes to
 	BoundServerId      string                `protobuf:"bytes,682,opt,name=bound_server_id,json=boundServerId,proto3" json:"bound_server_id,omitempty"`             // that the client is bound to; empty: none, or one that is not in the pool
 	WaitsBehind        *uint32               `protobuf:"varint,690,opt,name=waits_behind,json=waitsBehind,proto3,oneof" json:"waits_behind,omitempty"`              // it would wait until servers have fewer connections, as so many others of the worker do
+	ThroughputMbps     uint32                `protobuf:"varint,614,opt,name=throughput_mbps,json=throughputMbps,proto3" json:"throughput_mbps,omitempty"`           // that it shares with all other clients on this engine; 0: no limit
 	IsRewritten        bool                  `protobuf:"varint,703,opt,name=is_rewritten,json=isRewritten,proto3" json:"is_rewritten,omitempty"`                    // texts are replaced in its response, if that is of a type that is rewritten
 	Cache              *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
 	unknownFields      protoimpl.UnknownFields
@@ -2233,6 +2179,13 @@ func (x *Explanation) GetBoundServerId() string {
 func (x *Explanation) GetWaitsBehind() uint32 {
 	if x != nil && x.WaitsBehind != nil {
 		return *x.WaitsBehind
+	}
+	return 0
+}
+
+func (x *Explanation) GetThroughputMbps() uint32 {
+	if x != nil {
+		return x.ThroughputMbps
 	}
 	return 0
 }
@@ -2658,6 +2611,7 @@ type VirtualService struct {
 	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
 	Udp                  *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
 	Tls                  *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
+	TlsSelectors         []*TlsSelector         `protobuf:"bytes,766,rep,name=tls_selectors,json=tlsSelectors,proto3" json:"tls_selectors,omitempty"`           // the first that a client matches has its profile instead
 	CertificateUuids     []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
 	Duty                 Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
 	Hosting              Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                           // of a parent: how its clients are given to its children
@@ -2773,6 +2727,13 @@ func (x *VirtualService) GetUdp() *UdpProfile {
 func (x *VirtualService) GetTls() *TlsProfile {
 	if x != nil {
 		return x.Tls
+	}
+	return nil
+}
+
+func (x *VirtualService) GetTlsSelectors() []*TlsSelector {
+	if x != nil {
+		return x.TlsSelectors
 	}
 	return nil
 }
@@ -4022,176 +3983,6 @@ func (x *UdpProfile) GetKeepClientAddress() bool {
 	return false
 }
 
-type TlsProfile struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Uuid              string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the SSL profile, for findings
-	Name              string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Versions          []TlsVersion           `protobuf:"varint,3,rep,packed,name=versions,proto3,enum=weir.dataplane.v1.TlsVersion" json:"versions,omitempty"`
-	CipherSuites      []string               `protobuf:"bytes,4,rep,name=cipher_suites,json=cipherSuites,proto3" json:"cipher_suites,omitempty"` // IANA names, in order of preference
-	PreferClientOrder bool                   `protobuf:"varint,5,opt,name=prefer_client_order,json=preferClientOrder,proto3" json:"prefer_client_order,omitempty"`
-	SessionResumption bool                   `protobuf:"varint,6,opt,name=session_resumption,json=sessionResumption,proto3" json:"session_resumption,omitempty"`
-	SendCloseNotify   bool                   `protobuf:"varint,7,opt,name=send_close_notify,json=sendCloseNotify,proto3" json:"send_close_notify,omitempty"`
-	TicketKeys        *TicketKeys            `protobuf:"bytes,8,opt,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"` // for a virtual service that resumes sessions
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *TlsProfile) Reset() {
-	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TlsProfile) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TlsProfile) ProtoMessage() {}
-
-func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
-func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *TlsProfile) GetUuid() string {
-	if x != nil {
-		return x.Uuid
-	}
-	return ""
-}
-
-func (x *TlsProfile) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *TlsProfile) GetVersions() []TlsVersion {
-	if x != nil {
-		return x.Versions
-	}
-	return nil
-}
-
-func (x *TlsProfile) GetCipherSuites() []string {
-	if x != nil {
-		return x.CipherSuites
-	}
-	return nil
-}
-
-func (x *TlsProfile) GetPreferClientOrder() bool {
-	if x != nil {
-		return x.PreferClientOrder
-	}
-	return false
-}
-
-func (x *TlsProfile) GetSessionResumption() bool {
-	if x != nil {
-		return x.SessionResumption
-	}
-	return false
-}
-
-func (x *TlsProfile) GetSendCloseNotify() bool {
-	if x != nil {
-		return x.SendCloseNotify
-	}
-	return false
-}
-
-func (x *TlsProfile) GetTicketKeys() *TicketKeys {
-	if x != nil {
-		return x.TicketKeys
-	}
-	return nil
-}
-
-// The keys of session tickets. All engines of a virtual service get the same keys.
-type TicketKeys struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first encrypts tickets, all decrypt.
-	Keys          [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	LifetimeS     uint32   `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`      // of a ticket
-	UntilUnixS    uint64   `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // no ticket is issued after this time: by then the controller would have sent other keys
-	KeepOrigin    bool     `protobuf:"varint,690,opt,name=keep_origin,json=keepOrigin,proto3" json:"keep_origin,omitempty"` // they say which address the first handshake came from, for HASH_INPUT_TLS_SESSION
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TicketKeys) Reset() {
-	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TicketKeys) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TicketKeys) ProtoMessage() {}
-
-func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
-func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *TicketKeys) GetKeys() [][]byte {
-	if x != nil {
-		return x.Keys
-	}
-	return nil
-}
-
-func (x *TicketKeys) GetLifetimeS() uint32 {
-	if x != nil {
-		return x.LifetimeS
-	}
-	return 0
-}
-
-func (x *TicketKeys) GetUntilUnixS() uint64 {
-	if x != nil {
-		return x.UntilUnixS
-	}
-	return 0
-}
-
-func (x *TicketKeys) GetKeepOrigin() bool {
-	if x != nil {
-		return x.KeepOrigin
-	}
-	return false
-}
-
 type Certificate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -4205,7 +3996,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4217,7 +4008,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4230,7 +4021,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4279,7 +4070,7 @@ type OcspAnswer struct {
 
 func (x *OcspAnswer) Reset() {
 	*x = OcspAnswer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4082,7 @@ func (x *OcspAnswer) String() string {
 func (*OcspAnswer) ProtoMessage() {}
 
 func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4095,7 @@ func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OcspAnswer.ProtoReflect.Descriptor instead.
 func (*OcspAnswer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OcspAnswer) GetDer() []byte {
@@ -4335,7 +4126,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4138,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4151,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4443,7 +4234,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4246,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4259,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4729,7 +4520,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4741,7 +4532,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4754,7 +4545,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4795,7 +4586,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4807,7 +4598,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4820,7 +4611,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4853,7 +4644,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4865,7 +4656,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4878,7 +4669,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4949,7 +4740,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +4752,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +4765,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Server) GetId() string {
@@ -5074,7 +4865,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5086,7 +4877,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +4890,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -5161,7 +4952,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +4964,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +4977,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -5214,7 +5005,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5226,7 +5017,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5239,7 +5030,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -5274,7 +5065,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5286,7 +5077,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5299,7 +5090,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5335,7 +5126,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5347,7 +5138,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5360,7 +5151,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5406,7 +5197,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5418,7 +5209,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5431,7 +5222,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5562,7 +5353,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5574,7 +5365,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5587,7 +5378,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5826,7 +5617,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5838,7 +5629,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5851,7 +5642,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5890,7 +5681,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5902,7 +5693,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5915,7 +5706,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5976,7 +5767,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5988,7 +5779,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6001,7 +5792,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -6060,7 +5851,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6072,7 +5863,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6085,7 +5876,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -6119,7 +5910,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6131,7 +5922,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6144,7 +5935,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -6190,7 +5981,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6202,7 +5993,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6215,7 +6006,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6360,7 +6151,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6372,7 +6163,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6385,7 +6176,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6524,7 +6315,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xc4\v\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xee\v\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6561,7 +6352,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\bbound_by\x18\xa8\x05 \x01(\x0e2\x1a.weir.dataplane.v1.BoundByR\aboundBy\x12,\n" +
 	"\x04bond\x18\xa9\x05 \x01(\x0e2\x17.weir.dataplane.v1.BondR\x04bond\x12'\n" +
 	"\x0fbound_server_id\x18\xaa\x05 \x01(\tR\rboundServerId\x12'\n" +
-	"\fwaits_behind\x18\xb2\x05 \x01(\rH\x01R\vwaitsBehind\x88\x01\x01\x12\"\n" +
+	"\fwaits_behind\x18\xb2\x05 \x01(\rH\x01R\vwaitsBehind\x88\x01\x01\x12(\n" +
+	"\x0fthroughput_mbps\x18\xe6\x04 \x01(\rR\x0ethroughputMbps\x12\"\n" +
 	"\fis_rewritten\x18\xbf\x05 \x01(\bR\visRewritten\x123\n" +
 	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
 	"\x05_saidB\x0f\n" +
@@ -6606,7 +6398,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
 	"scriptSets\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x85\f\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xcb\f\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6616,7 +6408,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x02l4\x18\t \x01(\v2\x1c.weir.dataplane.v1.L4ProfileR\x02l4\x12/\n" +
 	"\x03tcp\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.TcpProfileR\x03tcp\x12/\n" +
 	"\x03udp\x18n \x01(\v2\x1d.weir.dataplane.v1.UdpProfileR\x03udp\x12/\n" +
-	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
+	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12D\n" +
+	"\rtls_selectors\x18\xfe\x05 \x03(\v2\x1e.weir.dataplane.v1.TlsSelectorR\ftlsSelectors\x12+\n" +
 	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\x12+\n" +
 	"\x04duty\x18\n" +
 	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\x124\n" +
@@ -6752,27 +6545,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12!\n" +
 	"\fper_datagram\x18\x02 \x01(\bR\vperDatagram\x127\n" +
 	"\aanswers\x18\x03 \x01(\x0e2\x1d.weir.dataplane.v1.UdpAnswersR\aanswers\x12/\n" +
-	"\x13keep_client_address\x18\xa0\x01 \x01(\bR\x11keepClientAddress\"\xdf\x02\n" +
-	"\n" +
-	"TlsProfile\x12\x12\n" +
-	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
-	"\bversions\x18\x03 \x03(\x0e2\x1d.weir.dataplane.v1.TlsVersionR\bversions\x12#\n" +
-	"\rcipher_suites\x18\x04 \x03(\tR\fcipherSuites\x12.\n" +
-	"\x13prefer_client_order\x18\x05 \x01(\bR\x11preferClientOrder\x12-\n" +
-	"\x12session_resumption\x18\x06 \x01(\bR\x11sessionResumption\x12*\n" +
-	"\x11send_close_notify\x18\a \x01(\bR\x0fsendCloseNotify\x12>\n" +
-	"\vticket_keys\x18\b \x01(\v2\x1d.weir.dataplane.v1.TicketKeysR\n" +
-	"ticketKeys\"\x83\x01\n" +
-	"\n" +
-	"TicketKeys\x12\x12\n" +
-	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x1d\n" +
-	"\n" +
-	"lifetime_s\x18\x02 \x01(\rR\tlifetimeS\x12 \n" +
-	"\funtil_unix_s\x18\x03 \x01(\x04R\n" +
-	"untilUnixS\x12 \n" +
-	"\vkeep_origin\x18\xb2\x05 \x01(\bR\n" +
-	"keepOrigin\"\xb7\x01\n" +
+	"\x13keep_client_address\x18\xa0\x01 \x01(\bR\x11keepClientAddress\"\xb7\x01\n" +
 	"\vCertificate\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -7049,14 +6822,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"UdpAnswers\x12\x17\n" +
 	"\x13UDP_ANSWERS_UNKNOWN\x10\x00\x12\x18\n" +
 	"\x14UDP_ANSWERS_ONE_EACH\x10\x01\x12\x14\n" +
-	"\x10UDP_ANSWERS_NONE\x10\x02*}\n" +
-	"\n" +
-	"TlsVersion\x12\x1b\n" +
-	"\x17TLS_VERSION_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fTLS_VERSION_1_0\x10\x01\x12\x13\n" +
-	"\x0fTLS_VERSION_1_1\x10\x02\x12\x13\n" +
-	"\x0fTLS_VERSION_1_2\x10\x03\x12\x13\n" +
-	"\x0fTLS_VERSION_1_3\x10\x04*\xd4\x01\n" +
+	"\x10UDP_ANSWERS_NONE\x10\x02*\xd4\x01\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
@@ -7083,8 +6849,8 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
@@ -7097,227 +6863,225 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
 	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
 	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
-	(FailAction)(0),                // 13: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 14: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 15: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 16: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 17: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 18: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 19: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 20: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 21: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 22: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 23: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 24: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 25: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 26: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 27: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 28: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 29: weir.dataplane.v1.Explanation
-	(*MemberStanding)(nil),         // 30: weir.dataplane.v1.MemberStanding
-	(*Plan)(nil),                   // 31: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 32: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 33: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 34: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 35: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 36: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 37: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 38: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 39: weir.dataplane.v1.HostMatch
-	(*Listener)(nil),               // 40: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 41: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 42: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 43: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 44: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 45: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 46: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 47: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 48: weir.dataplane.v1.Certificate
-	(*OcspAnswer)(nil),             // 49: weir.dataplane.v1.OcspAnswer
-	(*PkiProfile)(nil),             // 50: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 51: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 52: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 53: weir.dataplane.v1.StatusRange
-	(*ServerTls)(nil),              // 54: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 55: weir.dataplane.v1.Server
-	(*Records)(nil),                // 56: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 57: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 58: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 59: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 60: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 61: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 62: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 63: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 64: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 65: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 66: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 67: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 68: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 69: weir.dataplane.v1.WorkerCounters
-	(*KeyShares)(nil),              // 70: weir.dataplane.v1.KeyShares
-	(*KeyDemands)(nil),             // 71: weir.dataplane.v1.KeyDemands
-	(HashInput)(0),                 // 72: weir.dataplane.v1.HashInput
-	(*Standing)(nil),               // 73: weir.dataplane.v1.Standing
-	(ClientCertificateMode)(0),     // 74: weir.dataplane.v1.ClientCertificateMode
-	(BoundBy)(0),                   // 75: weir.dataplane.v1.BoundBy
-	(Bond)(0),                      // 76: weir.dataplane.v1.Bond
-	(*CacheTold)(nil),              // 77: weir.dataplane.v1.CacheTold
-	(*HttpPolicySet)(nil),          // 78: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 79: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 80: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 81: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 82: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 83: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 84: weir.dataplane.v1.NetworkPolicy
-	(*ClientCertificates)(nil),     // 85: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 86: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 87: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 88: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 89: weir.dataplane.v1.TextMatch
-	(*HostRule)(nil),               // 90: weir.dataplane.v1.HostRule
-	(*Compression)(nil),            // 91: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 92: weir.dataplane.v1.Cache
-	(*ContentRewrite)(nil),         // 93: weir.dataplane.v1.ContentRewrite
-	(*TrueClient)(nil),             // 94: weir.dataplane.v1.TrueClient
-	(*Revocation)(nil),             // 95: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 96: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 97: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 98: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 99: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 100: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 101: weir.dataplane.v1.CacheCounters
+	(Algorithm)(0),                 // 11: weir.dataplane.v1.Algorithm
+	(FailAction)(0),                // 12: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 13: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 14: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 15: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 16: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 17: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 18: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 19: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 20: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 21: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 22: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 23: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 24: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 25: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 26: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 27: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 28: weir.dataplane.v1.Explanation
+	(*MemberStanding)(nil),         // 29: weir.dataplane.v1.MemberStanding
+	(*Plan)(nil),                   // 30: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 31: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 32: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 33: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 34: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 35: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 36: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 37: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 38: weir.dataplane.v1.HostMatch
+	(*Listener)(nil),               // 39: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 40: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 41: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 42: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 43: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 44: weir.dataplane.v1.UdpProfile
+	(*Certificate)(nil),            // 45: weir.dataplane.v1.Certificate
+	(*OcspAnswer)(nil),             // 46: weir.dataplane.v1.OcspAnswer
+	(*PkiProfile)(nil),             // 47: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 48: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 49: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 50: weir.dataplane.v1.StatusRange
+	(*ServerTls)(nil),              // 51: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 52: weir.dataplane.v1.Server
+	(*Records)(nil),                // 53: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 54: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 55: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 56: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 57: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 58: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 59: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 60: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 61: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 62: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 63: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 64: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 65: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 66: weir.dataplane.v1.WorkerCounters
+	(*KeyShares)(nil),              // 67: weir.dataplane.v1.KeyShares
+	(*KeyDemands)(nil),             // 68: weir.dataplane.v1.KeyDemands
+	(HashInput)(0),                 // 69: weir.dataplane.v1.HashInput
+	(*Standing)(nil),               // 70: weir.dataplane.v1.Standing
+	(ClientCertificateMode)(0),     // 71: weir.dataplane.v1.ClientCertificateMode
+	(BoundBy)(0),                   // 72: weir.dataplane.v1.BoundBy
+	(Bond)(0),                      // 73: weir.dataplane.v1.Bond
+	(*CacheTold)(nil),              // 74: weir.dataplane.v1.CacheTold
+	(*HttpPolicySet)(nil),          // 75: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 76: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 77: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 78: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 79: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 80: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
+	(*TlsProfile)(nil),             // 82: weir.dataplane.v1.TlsProfile
+	(*TlsSelector)(nil),            // 83: weir.dataplane.v1.TlsSelector
+	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
+	(*HostRule)(nil),               // 89: weir.dataplane.v1.HostRule
+	(*Compression)(nil),            // 90: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 91: weir.dataplane.v1.Cache
+	(*ContentRewrite)(nil),         // 92: weir.dataplane.v1.ContentRewrite
+	(*TrueClient)(nil),             // 93: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),             // 94: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 95: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 96: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 97: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 98: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 99: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 100: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	18,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	31,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	23,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	26,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	25,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	32,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	60,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	15,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	27,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	70,  // 9: weir.dataplane.v1.ToDataplane.key_shares:type_name -> weir.dataplane.v1.KeyShares
-	17,  // 10: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	18,  // 11: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	20,  // 12: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	21,  // 13: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	61,  // 14: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	56,  // 15: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	29,  // 16: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	71,  // 17: weir.dataplane.v1.FromDataplane.key_demands:type_name -> weir.dataplane.v1.KeyDemands
-	19,  // 18: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	17,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	30,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	22,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	25,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	24,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	31,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	57,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	14,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	26,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	67,  // 9: weir.dataplane.v1.ToDataplane.key_shares:type_name -> weir.dataplane.v1.KeyShares
+	16,  // 10: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	17,  // 11: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	19,  // 12: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	20,  // 13: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	58,  // 14: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	53,  // 15: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	28,  // 16: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	68,  // 17: weir.dataplane.v1.FromDataplane.key_demands:type_name -> weir.dataplane.v1.KeyDemands
+	18,  // 18: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 19: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	22,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	22,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	24,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	28,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	21,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	21,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	23,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	27,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
 	2,   // 24: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	12,  // 25: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	72,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	11,  // 25: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	69,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 27: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	73,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	74,  // 29: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	70,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	71,  // 29: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 30: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	30,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	75,  // 32: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
-	76,  // 33: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
-	77,  // 34: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	34,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	51,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	48,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	50,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	29,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	72,  // 32: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	73,  // 33: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	74,  // 34: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	33,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	48,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	45,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	47,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	4,   // 39: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	78,  // 40: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	79,  // 41: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	80,  // 42: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	81,  // 43: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	82,  // 44: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	83,  // 45: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	84,  // 46: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	31,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	33,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	40,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	41,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	43,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	44,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	45,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	46,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,   // 55: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 56: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	39,  // 57: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	35,  // 58: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	85,  // 59: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	86,  // 60: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	87,  // 61: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 62: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 63: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 64: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	37,  // 65: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	38,  // 66: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	38,  // 67: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	53,  // 68: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	36,  // 69: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	89,  // 70: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	89,  // 71: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	90,  // 72: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 73: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 74: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 75: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	42,  // 76: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	91,  // 77: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	92,  // 78: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	93,  // 79: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	94,  // 80: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 81: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 82: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 83: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	47,  // 84: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	49,  // 85: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	95,  // 86: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 87: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	72,  // 88: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	55,  // 89: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	13,  // 90: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	54,  // 91: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	96,  // 92: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	97,  // 93: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	52,  // 94: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	53,  // 95: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	98,  // 96: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	99,  // 97: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	87,  // 98: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	53,  // 99: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	46,  // 100: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	57,  // 101: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	58,  // 102: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	59,  // 103: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	62,  // 104: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	68,  // 105: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	100, // 106: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	69,  // 107: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	67,  // 108: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	65,  // 109: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	66,  // 110: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 111: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	101, // 112: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	67,  // 113: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	64,  // 114: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	67,  // 115: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	66,  // 116: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	66,  // 117: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	66,  // 118: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	66,  // 119: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	66,  // 120: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	66,  // 121: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	66,  // 122: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	75,  // 40: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	76,  // 41: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	77,  // 42: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	78,  // 43: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	79,  // 44: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	80,  // 45: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	81,  // 46: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	30,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	32,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	39,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	40,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	82,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	83,  // 55: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 56: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 57: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 58: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 59: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	84,  // 60: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	85,  // 61: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	86,  // 62: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 63: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	86,  // 64: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 65: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 66: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 67: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 68: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 69: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 70: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	88,  // 71: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	88,  // 72: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	89,  // 73: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 74: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 75: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 76: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 77: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	90,  // 78: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	91,  // 79: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	92,  // 80: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	93,  // 81: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 82: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 83: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 84: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	94,  // 85: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 86: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	69,  // 87: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 88: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 89: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 90: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	95,  // 91: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	96,  // 92: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 93: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 94: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	97,  // 95: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	98,  // 96: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	86,  // 97: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	50,  // 98: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	82,  // 99: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 100: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 101: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 102: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 103: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 104: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	99,  // 105: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 106: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 107: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 108: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 109: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 110: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	100, // 111: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 112: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 113: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 114: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 115: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 116: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 117: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 118: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 119: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 120: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 121: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7354,14 +7118,14 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_KeyDemands)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
-	file_dataplane_v1_dataplane_proto_msgTypes[37].OneofWrappers = []any{}
+	file_dataplane_v1_dataplane_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      14,
-			NumMessages:   56,
+			NumEnums:      13,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
