@@ -234,7 +234,8 @@ impl<T: Clone> Hosts<T> {
             places[count % DOTS] = at as u8;
             count += usize::from(*byte == b'.');
         }
-        let dots = places.get(..count)?;
+        // The last place may be written without being counted.
+        let dots = places[..DOTS - 1].get(..count)?;
         let labels = dots.len() + 1;
         let mut endings = dots.iter().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
@@ -361,7 +362,9 @@ mod tests {
 
     #[test]
     fn name_of_dots_leads_nowhere() {
-        assert_eq!(found(&hosts(&["*.test"]), &".".repeat(BYTES_MAX)), "");
+        let all = hosts(&["*.test"]);
+        assert_eq!(found(&all, &(".".repeat(DOTS - 1) + "test")), "*.test");
+        assert_eq!([DOTS, BYTES_MAX].map(|dots| found(&all, &".".repeat(dots))), ["", ""]);
     }
 
     #[test]
