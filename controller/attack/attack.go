@@ -19,7 +19,11 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-const lookEvery = time.Second
+const (
+	lookEvery = time.Second
+	// knownAfter is how long a new leader needs at least to find attacks: engines have to connect first.
+	knownAfter = time.Minute
+)
 
 // Attack is an attack on a virtual service that lasts.
 type Attack struct {
@@ -42,7 +46,7 @@ type Watch struct {
 
 	mu       sync.RWMutex
 	services map[string]*service // by uuid; those that are guarded
-	began    time.Time           // the first look
+	began    time.Time           // the first look at a model
 }
 
 // service is a virtual service with thresholds.
@@ -52,6 +56,15 @@ type service struct {
 	watches []watch
 	turn    fleet.Turn
 	counted map[string]int64
+	silent  silences
+	heard   time.Time // when all its engines were first heard; zero: not yet
+}
+
+// seen is what a look sees of a virtual service.
+type seen struct {
+	turn    fleet.Turn
+	counted map[string]int64
+	hearing
 }
 
 // New returns a watch that knows of no attack. Run looks.
@@ -90,27 +103,33 @@ func (w *Watch) Of(serviceUUID string) (lasting []Attack) {
 	return lasting
 }
 
-// IsOver tells whether there is no such attack. It is not known until the watch has looked for as long as an attack
-// needs to be over.
+// IsOver tells whether there is no such attack. It is not known until all engines of the virtual service have been
+// heard, and then for as long as an attack needs to show.
 func (w *Watch) IsOver(serviceUUID, attack string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if w.began.IsZero() {
-		return false
-	}
 	s := w.services[serviceUUID]
 	if s == nil {
-		return true
+		return w.isPast(w.began, knownAfter)
 	}
 	is := func(watch watch) bool { return watch.Name == attack }
 	at := slices.IndexFunc(s.watches, is)
-	return at < 0 || !s.watches[at].lasts && w.now().Sub(w.began) > 2*s.period
+	if at < 0 {
+		return w.isPast(w.began, knownAfter)
+	}
+	return !s.watches[at].lasts && w.isPast(s.heard, max(knownAfter, 2*s.period))
+}
+
+func (w *Watch) isPast(since time.Time, least time.Duration) bool {
+	return !since.IsZero() && w.now().Sub(since) >= least
 }
 
 // Look looks at all virtual services with thresholds once.
 func (w *Watch) Look() {
 	at := w.now()
+	hasModel := false
 	w.fleet.Read(func(known *fleet.Known) {
+		hasModel = known.HasModel()
 		if newest := known.Model(); newest != w.model {
 			w.model = newest
 			w.guarded = slices.DeleteFunc(slices.Clone(newest.VirtualServices), func(vs *model.VirtualService) bool {
@@ -118,23 +137,19 @@ func (w *Watch) Look() {
 			})
 		}
 	})
+	if !hasModel {
+		return
+	}
 	if len(w.guarded) == 0 && len(w.services) == 0 { // only Look changes it
 		w.begin(at)
 		return
 	}
-	counts, turns := make([]map[string]int64, len(w.guarded)), make([]fleet.Turn, len(w.guarded))
-	places := make([]int, len(w.guarded))
+	all, places := make([]seen, len(w.guarded)), make([]int, len(w.guarded))
 	for i := range places {
 		places[i] = i
 	}
 	fleet.ReadEach(w.fleet, places, func(known *fleet.Known, i int) {
-		uuid := w.guarded[i].UUID
-		turns[i] = known.ServiceTurn(uuid)
-		if before := w.services[uuid]; before != nil && before.turn == turns[i] && before.counted != nil {
-			counts[i] = before.counted // nothing was counted since
-			return
-		}
-		counts[i] = known.CountedOfService(uuid)
+		all[i] = see(known, w.guarded[i], w.services[w.guarded[i].UUID], at)
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,8 +160,11 @@ func (w *Watch) Look() {
 			s = &service{}
 		}
 		next[vs.UUID] = s
-		s.turn, s.counted = turns[i], counts[i]
-		w.follow(s, vs, at)
+		s.turn, s.counted, s.silent = all[i].turn, all[i].counted, all[i].silent
+		if all[i].whole {
+			s.heard = cmp.Or(s.heard, at)
+		}
+		w.follow(s, vs, at, all[i].hearing)
 	}
 	for uuid, gone := range w.services {
 		if next[uuid] == nil {
@@ -186,14 +204,38 @@ func guards(vs *model.VirtualService) (guards []kinds.DosThreshold) {
 	return guards
 }
 
+// see looks at a virtual service; before: nil if there was no look at it before.
+func see(known *fleet.Known, vs *model.VirtualService, before *service, at time.Time) (s seen) {
+	var silent silences
+	if before != nil {
+		silent = before.silent
+	}
+	s.turn = known.ServiceTurn(vs.UUID)
+	s.hearing = listen(known, vs, silent, at)
+	if before != nil && before.turn == s.turn && before.counted != nil {
+		s.counted = before.counted // nothing was counted since
+	} else {
+		s.counted = known.CountedOfService(vs.UUID)
+	}
+	return s
+}
+
+func periodOf(vs *model.VirtualService) time.Duration {
+	return vs.ApplicationProfile.DosRateLimit.DosProfile.Period()
+}
+
 // follow takes what was counted of a virtual service until now, and tells what has changed.
-func (w *Watch) follow(s *service, vs *model.VirtualService, at time.Time) {
+func (w *Watch) follow(s *service, vs *model.VirtualService, at time.Time, heard hearing) {
 	if s.object != vs {
 		s.settle(w, vs)
 	}
 	for i := range s.watches {
 		of := &s.watches[i]
-		switch of.follow(at, countOf(of.Name, s.counted), s.period) {
+		total := countOf(of.Name, s.counted)
+		for _, late := range heard.late {
+			of.spread(late.since, at, countOf(of.Name, late.counted), total)
+		}
+		switch of.follow(at, total, s.period, heard.whole) {
 		case begins:
 			w.tell(vs, "DOS_ATTACK", of.Name, fmt.Sprintf("%s: %s in %v, of %d: an attack%s", of.Name,
 				amount(of.Count, of.Name), s.period, of.least, severity(of.Severe)))
@@ -203,7 +245,7 @@ func (w *Watch) follow(s *service, vs *model.VirtualService, at time.Time) {
 		case ends:
 			w.tell(vs, "DOS_ATTACK_ENDED", of.Name, fmt.Sprintf(
 				"%s: the attack is over after %v, with at most %s in %v",
-				of.Name, at.Sub(of.Since).Round(time.Second), amount(of.Most, of.Name), s.period))
+				of.Name, (of.lastAt.Sub(of.Since)+s.period).Round(time.Second), amount(of.Most, of.Name), s.period))
 		case nothing:
 		}
 	}
@@ -218,7 +260,7 @@ func severity(severe bool) string {
 
 // settle takes the thresholds of a virtual service that was written. Those of attacks that had one before go on.
 func (s *service) settle(w *Watch, vs *model.VirtualService) {
-	period := vs.ApplicationProfile.DosRateLimit.DosProfile.Period()
+	period := periodOf(vs)
 	before := s.watches
 	s.watches = nil
 	for _, threshold := range guards(vs) {

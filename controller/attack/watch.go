@@ -2,8 +2,13 @@ package attack
 
 import "time"
 
-// pointsMost bounds the moments that are kept of a period.
-const pointsMost = 60
+const (
+	// pointsMost bounds the moments that are kept of a period.
+	pointsMost = 60
+	// calmLeast is how long at least there must be no attack until it is over. It bounds the events of an attacker who
+	// pauses again and again.
+	calmLeast = 30 * time.Second
+)
 
 // watch compares what is counted of one attack with its threshold.
 type watch struct {
@@ -32,10 +37,10 @@ const (
 )
 
 // follow takes what was counted until now. An attack is over when there was less than the threshold in each period for
-// as long as a period.
-func (w *watch) follow(at time.Time, total int64, period time.Duration) step {
+// as long as a period, and for calmLeast. whole: all engines are heard. While one is not, an attack lasts.
+func (w *watch) follow(at time.Time, total int64, period time.Duration, whole bool) step {
 	w.Count = w.inPeriod(at, total, period)
-	if w.Count >= w.least {
+	if w.Count >= w.least || !whole {
 		w.lastAt = at
 	}
 	switch {
@@ -44,7 +49,7 @@ func (w *watch) follow(at time.Time, total int64, period time.Duration) step {
 		return begins
 	case !w.lasts:
 		return nothing
-	case at.Sub(w.lastAt) >= period:
+	case at.Sub(w.lastAt) >= max(period, calmLeast):
 		w.lasts = false
 		return ends
 	}
@@ -69,4 +74,21 @@ func (w *watch) inPeriod(at time.Time, total int64, period time.Duration) int64 
 		w.points = append(w.points, point{at, total})
 	}
 	return total - w.points[0].total
+}
+
+// spread takes what an engine counted while it was silent as counted evenly over its silence: that which came before
+// the period is not in it. total is what all engines have counted.
+func (w *watch) spread(since, until time.Time, late, total int64) {
+	if len(w.points) == 0 {
+		return
+	}
+	late = min(late, total-w.points[len(w.points)-1].total) // the points must not exceed the total
+	if late <= 0 {
+		return
+	}
+	for i := range w.points {
+		if after := w.points[i].at.Sub(since); after > 0 && w.points[i].at.Before(until) {
+			w.points[i].total += int64(float64(late) * after.Seconds() / until.Sub(since).Seconds())
+		}
+	}
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
+// HasModel tells whether the state that the controller wants is known. A new leader has to read it first.
+func (k *Known) HasModel() bool { return k.state.Model != nil }
+
 // Model returns the newest model. A model never changes: a look may keep it.
 func (k *Known) Model() *model.Model { return k.wanted.model }
 
@@ -15,10 +18,15 @@ func (k *Known) Model() *model.Model { return k.wanted.model }
 // gauges are as they are now. Nil: no engine has counters of the virtual service.
 func (k *Known) CountedOfService(uuid string) map[string]int64 {
 	sum := maps.Clone(k.past.services[uuid])
-	for _, engine := range k.countingService(uuid) {
+	for _, engine := range k.CountingService(uuid) {
 		sum = sum.with(serviceCounts(engine.Sample.Service(uuid), nil), engine)
 	}
 	return since(sum, k.before.services[uuid])
+}
+
+// CountsOf returns what a row of a sample has, by the name of the counter.
+func CountsOf(row *dataplanev1.VirtualServiceCounters) map[string]int64 {
+	return totals(nil).plus(serviceCounts(row, nil))
 }
 
 // CountedOfServer is as CountedOfService, of a server.
@@ -52,7 +60,7 @@ type Timing struct {
 
 // TimingsOf returns the times of a virtual service, by uuid of the engine.
 func (k *Known) TimingsOf(uuid string) (timings map[string]Timing) {
-	for id, engine := range k.countingService(uuid) {
+	for id, engine := range k.CountingService(uuid) {
 		counters := engine.Sample.Service(uuid)
 		if counters.GetTimes() != nil || counters.GetClientRtt() != nil {
 			timing := Timing{Process: engine.Sample.process, Now: counters.GetTimes(),

@@ -56,7 +56,7 @@ func (e *Engine) Counters() Tally {
 // ServiceCounters adds up the counters of a virtual service over all engines that have it or had it.
 func (k *Known) ServiceCounters(uuid string) Tally {
 	sum := newTally(k.past.services[uuid])
-	for _, engine := range k.countingService(uuid) {
+	for _, engine := range k.CountingService(uuid) {
 		sum.add(serviceCounts(engine.Sample.Service(uuid), engine.Earlier.Service(uuid)), engine)
 	}
 	return sum

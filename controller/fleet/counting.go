@@ -111,8 +111,8 @@ func settle[V any](all map[string]*rows, engineUUID string, last, next map[strin
 	}
 }
 
-// countingService returns the engines whose samples have a row of a virtual service.
-func (k *Known) countingService(uuid string) iter.Seq2[string, *Engine] {
+// CountingService returns the engines whose samples have a row of a virtual service.
+func (k *Known) CountingService(uuid string) iter.Seq2[string, *Engine] {
 	return k.those(k.counting.services[uuid])
 }
 

@@ -34,6 +34,7 @@ type Engine struct {
 	// the sample of the host before, for rates; nil: there is none
 	EarlierHost *enginev1.HostSample
 	Sample      *Sample
+	SampledAt   time.Time // when Sample came, by the controller's clock
 	// the sample before, for rates; nil: it is of another process, or there is none
 	Earlier *Sample
 	begun   map[string]serviceTimes // in the first sample, by virtual service uuid

@@ -91,6 +91,7 @@ func (f *Fleet) lastSample(engineUUID string) *Sample {
 func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *Sample) {
 	f.known.counting.hear(engineUUID, engine.Sample, sample)
 	f.known.news.of(nil, engine.take(sample, f.known.past, f.known.before))
+	engine.SampledAt = f.now()
 	f.tellShortages(engineUUID, engine)
 	f.tellSampled()
 	if engine.countIdle() {

@@ -18,7 +18,7 @@ type Times struct {
 
 // ServiceTimes adds up the times of a virtual service over all engines that work.
 func (k *Known) ServiceTimes(uuid string) (sum Times) {
-	for _, engine := range k.countingService(uuid) {
+	for _, engine := range k.CountingService(uuid) {
 		now := engine.Sample.Service(uuid)
 		if now.GetTimes() == nil && now.GetClientRtt() == nil || !engine.Works() {
 			continue
