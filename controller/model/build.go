@@ -46,7 +46,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"stringgroup":      into(func(k *Keeper) *table[kinds.StringGroup] { return &k.stringGroups }, itself),
 	"ipaddrgroup":      into(func(k *Keeper) *table[AddressGroup] { return &k.addressGroups }, (*reading).addressGroup),
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
-		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
+		(*reading).policySet),
 	"vsdatascriptset": into(func(k *Keeper) *table[ScriptSet] { return &k.scriptSets.read },
 		(*reading).scriptSet),
 	"l4policyset": into(func(k *Keeper) *table[L4PolicySet] { return &k.l4Sets.read },
@@ -185,6 +185,7 @@ func monitor(_ *reading, m *kinds.HealthMonitor) *HealthMonitor {
 }
 
 func (r *reading) pool(p *kinds.Pool) *Pool {
+	fill(&p.MaxConnRatePerServer, r.object["max_conn_rate_per_server"])
 	wrapped := &Pool{Pool: *p, Conn: orDefaults(p.ConnPool)}
 	owner := map[string]int{}
 	for i, server := range p.Servers {

@@ -8,14 +8,39 @@ import (
 // Versions that did not act on these fields stored them as they came. Here they get the defaults that a write gives
 // them; plan checks them.
 
-// applicationProfile fills the limit of what scripts give.
+// applicationProfile fills the limits of requests and connections.
 func (r *reading) applicationProfile(p *kinds.ApplicationProfile) *kinds.ApplicationProfile {
 	if p.DosRateLimit == nil || p.DosRateLimit.RateLimitProfile == nil {
 		return p
 	}
-	limits := within(within(r.object["dos_rl_profile"])["rl_profile"])
-	fill(&p.DosRateLimit.RateLimitProfile.Custom, limits["custom_requests_rate_limit"])
+	fill(&p.DosRateLimit.RateLimitProfile, within(r.object["dos_rl_profile"])["rl_profile"])
+	limits := p.DosRateLimit.RateLimitProfile
+	complete(limits.ClientIPConnections, limits.ClientIPRequests, limits.URIRequests, limits.ClientIPToURIRequests,
+		limits.ClientIPFailed, limits.URIFailed, limits.ClientIPToURIFailed, limits.Custom)
+	for i := range limits.HTTPHeaders {
+		complete(&limits.HTTPHeaders[i])
+	}
 	return p
+}
+
+// complete gives limits what has been required of them since they have an effect.
+func complete(limits ...*kinds.RateProfile) {
+	for _, limit := range limits {
+		if limit != nil {
+			limit.RateLimiter, limit.Action = orDefaults(limit.RateLimiter), orDefaults(limit.Action)
+		}
+	}
+}
+
+// policySet fills the limits of security rules.
+func (r *reading) policySet(s *kinds.HTTPPolicySet) *HTTPPolicySet {
+	rules, _ := within(r.object["http_security_policy"])["rules"].([]any)
+	for i := range rules {
+		if action := s.Security.Rules[i].Action; action != nil {
+			fill(&action.RateProfile, within(within(rules[i])["action"])["rate_profile"])
+		}
+	}
+	return &HTTPPolicySet{HTTPPolicySet: *s}
 }
 
 // scriptSet fills the limits that scripts name.
@@ -29,8 +54,11 @@ func (r *reading) scriptSet(s *kinds.VSDataScriptSet) *ScriptSet {
 	return &ScriptSet{VSDataScriptSet: *s}
 }
 
-// virtualService fills what a child compares requests with.
+// virtualService fills the limits of requests and connections, and what a child compares requests with.
 func (r *reading) virtualService(vs *kinds.VirtualService) *VirtualService {
+	fill(&vs.RequestsRateLimit, r.object["requests_rate_limit"])
+	fill(&vs.ConnectionsRateLimit, r.object["connections_rate_limit"])
+	complete(vs.RequestsRateLimit, vs.ConnectionsRateLimit)
 	matches, _ := r.object["vh_matches"].([]any)
 	for i := range matches {
 		rules, _ := within(matches[i])["rules"].([]any)

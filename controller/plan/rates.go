@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -12,80 +11,119 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// requestLimits are the limits of requests that a virtual service has beside its rules, in the order in which engines
-// count: its own, then those of its application profile.
-func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
-	add := func(field string, profile *kinds.RateProfile, byClient, byPath bool) {
-		if profile == nil {
-			return
-		}
-		limit := rateLimit(profile.RateLimiter, profile.Action)
-		limit.Name, limit.ByClient, limit.ByPath = field, byClient, byPath
-		limit.ByField, limit.ByCookie = profile.HTTPHeader, profile.HTTPCookie
-		limits = append(limits, limit)
-	}
-	add("requests_rate_limit", vs.RequestsRateLimit, false, false)
-	addFailed := func(field string, profile *kinds.RateProfile, byClient, byPath bool) {
-		if add(field, profile, byClient, byPath); profile != nil {
-			limits[len(limits)-1].OfFailures = true
-		}
-	}
-	if http := vs.HTTP; http != nil {
-		add("http_profile.max_rps_cip", perSecond(http.MaxRPSPerCIP), true, false)
-		add("http_profile.max_rps_cip_uri", perSecond(http.MaxRPSPerCIPURI), true, true)
-		add("http_profile.max_rps_uri", perSecond(http.MaxRPSPerURI), false, true)
-		addFailed("http_profile.max_bad_rps_cip", perSecond(http.MaxBadRPSPerCIP), true, false)
-		addFailed("http_profile.max_bad_rps_cip_uri", perSecond(http.MaxBadRPSPerCIPURI), true, true)
-		addFailed("http_profile.max_bad_rps_uri", perSecond(http.MaxBadRPSPerURI), false, true)
-	}
-	profile := rateLimits(vs.ApplicationProfile)
+// checkOfLimit says which field of a limit engines would refuse.
+type checkOfLimit = func(limit *kinds.RateProfile, field string) *schema.FieldError
+
+// soundLimit converts a limit of a virtual service. nil: there is none, or engines would refuse it; then the virtual
+// service is not served.
+func (d *draft) soundLimit(
+	owner subject, field string, profile *kinds.RateProfile, check checkOfLimit,
+) *dataplanev1.RateLimit {
 	if profile == nil {
-		return limits
+		return nil
 	}
-	add(ofProfile+"client_ip_requests_rate_limit", profile.ClientIPRequests, true, false)
-	for i := range profile.HTTPHeaders {
-		add(fmt.Sprintf(ofProfile+"http_header_rate_limits[%d]", i), &profile.HTTPHeaders[i], false, false)
+	if problem := check(profile, field); problem != nil {
+		d.report.block(owner, problem.Field, "%s; no virtual service with this limit is served", problem.Problem)
+		return nil
 	}
-	add(ofProfile+"client_ip_to_uri_requests_rate_limit", profile.ClientIPToURIRequests, true, true)
-	add(ofProfile+"uri_requests_rate_limit", profile.URIRequests, false, true)
-	addFailed(ofProfile+"client_ip_failed_requests_rate_limit", profile.ClientIPFailed, true, false)
-	addFailed(ofProfile+"client_ip_to_uri_failed_requests_rate_limit", profile.ClientIPToURIFailed, true, true)
-	addFailed(ofProfile+"uri_failed_requests_rate_limit", profile.URIFailed, false, true)
-	return limits
+	limit := rateLimit(profile.RateLimiter, profile.Action)
+	limit.Name = field
+	return limit
 }
 
-// perSecond is a limit of the HTTP profile: requests in a second, and 429 for the others; nil: there is none.
-func perSecond(most uint32) *kinds.RateProfile {
+// limitingProfile is the application profile, whose limits the virtual service has.
+func (d *draft) limitingProfile() subject {
+	if profile := d.vs.ApplicationProfile; profile != nil {
+		return about("applicationprofile", profile.Identity, profile.Named)
+	}
+	return d.subject
+}
+
+// limitRequests has engines limit the requests of a virtual service beside its rules, in the order in which engines
+// count: by its own limit, then by those of its application profile.
+func (d *draft) limitRequests() {
+	type counted struct{ byClient, byPath, ofFailures bool }
+	add := func(owner subject, field string, profile *kinds.RateProfile, check checkOfLimit, of counted) {
+		if limit := d.soundLimit(owner, field, profile, check); limit != nil {
+			limit.ByClient, limit.ByPath, limit.OfFailures = of.byClient, of.byPath, of.ofFailures
+			limit.ByField, limit.ByCookie = profile.HTTPHeader, profile.HTTPCookie
+			d.service.RequestLimits = append(d.service.RequestLimits, limit)
+		}
+	}
+	ofClient, ofPath, ofBoth := counted{byClient: true}, counted{byPath: true}, counted{byClient: true, byPath: true}
+	failed := func(of counted) counted { return counted{of.byClient, of.byPath, true} }
+
+	add(d.subject, "requests_rate_limit", d.vs.RequestsRateLimit, (*kinds.RateProfile).Check, counted{})
+	profile := d.limitingProfile()
+	addNumber := func(field string, most uint32, of counted) {
+		add(profile, "http_profile."+field, perSecond(most, kinds.RespondExcess), checkNumber, of)
+	}
+	http := d.vs.HTTP
+	addNumber("max_rps_cip", http.MaxRPSPerCIP, ofClient)
+	addNumber("max_rps_cip_uri", http.MaxRPSPerCIPURI, ofBoth)
+	addNumber("max_rps_uri", http.MaxRPSPerURI, ofPath)
+	addNumber("max_bad_rps_cip", http.MaxBadRPSPerCIP, failed(ofClient))
+	addNumber("max_bad_rps_cip_uri", http.MaxBadRPSPerCIPURI, failed(ofBoth))
+	addNumber("max_bad_rps_uri", http.MaxBadRPSPerURI, failed(ofPath))
+	limits := rateLimits(d.vs.ApplicationProfile)
+	if limits == nil {
+		return
+	}
+	addOne := func(field string, limit *kinds.RateProfile, of counted) {
+		add(profile, ofProfile+field, limit, (*kinds.RateProfile).Check, of)
+	}
+	addOne("client_ip_requests_rate_limit", limits.ClientIPRequests, ofClient)
+	for i := range limits.HTTPHeaders {
+		add(profile, fmt.Sprintf(ofProfile+"http_header_rate_limits[%d]", i), &limits.HTTPHeaders[i],
+			(*kinds.RateProfile).CheckOfHeaders, counted{})
+	}
+	addOne("client_ip_to_uri_requests_rate_limit", limits.ClientIPToURIRequests, ofBoth)
+	addOne("uri_requests_rate_limit", limits.URIRequests, ofPath)
+	addOne("client_ip_failed_requests_rate_limit", limits.ClientIPFailed, failed(ofClient))
+	addOne("client_ip_to_uri_failed_requests_rate_limit", limits.ClientIPToURIFailed, failed(ofBoth))
+	addOne("uri_failed_requests_rate_limit", limits.URIFailed, failed(ofPath))
+}
+
+// perSecond is a limit that a number says: so many in a second, and an action for the others; nil: there is none.
+func perSecond(most uint32, action string) *kinds.RateProfile {
 	if most == 0 {
 		return nil
 	}
-	action := schema.Defaults[kinds.RateLimiterAction]()
-	action.Type = kinds.RespondExcess
-	return &kinds.RateProfile{RateLimiter: &kinds.RateLimiter{Count: most, Period: 1}, Action: action}
+	limit := &kinds.RateProfile{
+		RateLimiter: schema.Defaults[kinds.RateLimiter](), Action: schema.Defaults[kinds.RateLimiterAction](),
+	}
+	limit.RateLimiter.Count, limit.Action.Type = most, action
+	return limit
+}
+
+// checkNumber checks a limit by perSecond: the number is the field itself.
+func checkNumber(limit *kinds.RateProfile, field string) *schema.FieldError {
+	if limit.Check(field) == nil {
+		return nil
+	}
+	return &schema.FieldError{
+		Field: field, Problem: fmt.Sprintf("%d is more than engines count: lower it", limit.RateLimiter.Count),
+	}
 }
 
 // limitConnections has engines limit the connections of a virtual service: how often they come, and how many there are.
-func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) {
-	add := func(field string, profile *kinds.RateProfile, byClient bool) {
-		if profile != nil {
-			limit := rateLimit(profile.RateLimiter, profile.Action)
-			limit.Name, limit.ByClient = field, byClient
-			to.ConnectionLimits = append(to.ConnectionLimits, limit)
+func (d *draft) limitConnections() {
+	add := func(owner subject, field string, profile *kinds.RateProfile, check checkOfLimit, byClient bool) {
+		if limit := d.soundLimit(owner, field, profile, check); limit != nil {
+			limit.ByClient = byClient
+			d.service.ConnectionLimits = append(d.service.ConnectionLimits, limit)
 		}
 	}
-	add("connections_rate_limit", vs.ConnectionsRateLimit, false)
-	if vs.MaxCPSPerClient > 0 {
-		add("max_cps_per_client", &kinds.RateProfile{
-			RateLimiter: &kinds.RateLimiter{Count: vs.MaxCPSPerClient, Period: 1},
-			Action:      &kinds.RateLimiterAction{Type: kinds.DropExcess},
-		}, true)
+	ofConnections := (*kinds.RateProfile).CheckOfConnections
+	add(d.subject, "connections_rate_limit", d.vs.ConnectionsRateLimit, ofConnections, false)
+	add(d.subject, "max_cps_per_client", perSecond(d.vs.MaxCPSPerClient, kinds.DropExcess), checkNumber, true)
+	if limits := rateLimits(d.vs.ApplicationProfile); limits != nil {
+		add(d.limitingProfile(), ofProfile+"client_ip_connections_rate_limit", limits.ClientIPConnections,
+			ofConnections, true)
 	}
-	if profile := rateLimits(vs.ApplicationProfile); profile != nil {
-		add(ofProfile+"client_ip_connections_rate_limit", profile.ClientIPConnections, true)
-	}
-	if vs.PerformanceLimits != nil {
-		to.MaxOpenConnections = uint32(vs.PerformanceLimits.MaxConcurrentConnections)
-		to.MaxThroughputMbps = uint32(vs.PerformanceLimits.MaxThroughput)
+	if limits := d.vs.PerformanceLimits; limits != nil {
+		d.service.MaxOpenConnections = uint32(limits.MaxConcurrentConnections)
+		d.service.MaxThroughputMbps = uint32(limits.MaxThroughput)
 	}
 }
 
@@ -146,42 +184,35 @@ func scriptLimit(profile *kinds.ApplicationProfile, report *report) *dataplanev1
 	if limits == nil || limits.Custom == nil {
 		return nil
 	}
-	limit := *limits.Custom
-	limit.RateLimiter = cmp.Or(limit.RateLimiter, usualRateLimiter)
-	limit.Action = cmp.Or(limit.Action, usualAction)
-	if problem := limit.CheckOfScripts(ofProfile + "custom_requests_rate_limit"); problem != nil {
+	if problem := limits.Custom.CheckOfScripts(ofProfile + "custom_requests_rate_limit"); problem != nil {
 		report.block(about("applicationprofile", profile.Identity, profile.Named), problem.Field,
 			"%s; no virtual service with this profile and DataScripts is served", problem.Problem)
 		return nil
 	}
-	return rateLimit(limit.RateLimiter, limit.Action)
+	return rateLimit(limits.Custom.RateLimiter, limits.Custom.Action)
 }
 
-// rateLimit converts the limit of a security rule.
+// rateLimit converts the limit of a security rule. A rule from before it had an effect may have a wrong one.
 func (r *ruleReader) rateLimit(
 	from *kinds.HTTPSecurityActionRateProfile, match *kinds.MatchTarget,
 ) *dataplanev1.RateLimit {
+	const field = "action.rate_profile"
+	if problem := from.Check(field, match); problem != nil {
+		r.refuse(problem.Field, "%s", problem.Problem)
+		return nil
+	}
 	if redirect := from.Action.Redirect; redirect != nil {
-		r.checkTokens("action.rate_profile.action.redirect.host", redirect.Host, match)
-		r.checkTokens("action.rate_profile.action.redirect.path", redirect.Path, match)
+		r.checkTokens(field+".action.redirect.host", redirect.Host, match)
+		r.checkTokens(field+".action.redirect.path", redirect.Path, match)
 	}
 	limit := rateLimit(from.RateLimiter, from.Action)
 	limit.ByClient, limit.ByPath = from.PerClient, from.PerPath
 	return limit
 }
 
+// rateLimit converts a limit that has been checked.
 func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *dataplanev1.RateLimit {
-	if from == nil { // of an object from before rate_limiter was required
-		from = usualRateLimiter
-	}
-	if action == nil { // the same
-		action = usualAction
-	}
-	status := kinds.StatusIn(cmp.Or(action.StatusCode, usualAction.StatusCode))
-	to := &dataplanev1.RateLimit{
-		Count: cmp.Or(from.Count, usualRateLimiter.Count), PeriodS: cmp.Or(from.Period, usualRateLimiter.Period),
-		Burst: from.Burst,
-	}
+	to := &dataplanev1.RateLimit{Count: from.Count, PeriodS: from.Period, Burst: from.Burst}
 	switch action.Type {
 	case kinds.DropExcess, kinds.ResetExcess:
 		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{Reset_: true}}
@@ -189,12 +220,8 @@ func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *datapl
 		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{}}
 	case kinds.RespondExcess:
 		to.Action = &dataplanev1.RateLimit_Response{
-			Response: localResponse(status, action.File)}
+			Response: localResponse(kinds.StatusIn(action.StatusCode), action.File)}
 	case kinds.RedirectExcess:
-		if action.Redirect == nil { // of an object from before redirect was required
-			to.Action = &dataplanev1.RateLimit_Response{Response: localResponse(status, nil)}
-			break
-		}
 		to.Action = &dataplanev1.RateLimit_Redirect{Redirect: redirect(action.Redirect)}
 	}
 	return to

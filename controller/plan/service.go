@@ -67,14 +67,14 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.claims = claimsOn(d.service.GetListeners())
 	}
 	if vs.UDP == nil && !vs.IsChild() {
-		limitConnections(vs, d.service)
+		d.limitConnections()
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
 		d.service.Http.ContentRewrite = contentRewrite(d.subject, vs, &d.report)
 		d.service.Http.Compression = compression(d.subject, vs, &d.report)
 		d.service.Http.Cache = cache(d.subject, vs, &d.report)
-		d.service.RequestLimits = requestLimits(vs)
+		d.limitRequests()
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)
 		if vs.ContentRewrite != nil {

@@ -59,8 +59,6 @@ var (
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 	usualTrueClient     = schema.Defaults[kinds.TrueClientIP]()
 	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
-	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
-	usualAction         = schema.Defaults[kinds.RateLimiterAction]()
 )
 
 var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.VirtualService]{

@@ -250,7 +250,7 @@ func (p *Pool) Validate() *schema.FieldError {
 		}
 	}
 	return cmp.Or(p.checkReselect(), p.checkNames(), p.FailAction.check("fail_action"),
-		p.MaxConnRatePerServer.CheckOfServers(ServerConnectionRate))
+		p.MaxConnRatePerServer.checkOfServers(ServerConnectionRate))
 }
 
 // ServerConnectionRate is the field that limits connections to each server.

@@ -123,12 +123,42 @@ func (p *RateProfile) checkOfConnections(field string) *schema.FieldError {
 	return p.check(field)
 }
 
-// CheckOfScripts says what a write would refuse. Limits from before they had an effect were stored without checks.
+// Check says what a write would refuse of a limit of requests; CheckOfHeaders and the like, of limits of other things.
+// Limits from before they had an effect were stored without checks.
+func (p *RateProfile) Check(field string) *schema.FieldError { return p.checkStored(field, p.check) }
+
+func (p *RateProfile) CheckOfHeaders(field string) *schema.FieldError {
+	return p.checkStored(field, p.checkOfHeaders)
+}
+
+func (p *RateProfile) CheckOfConnections(field string) *schema.FieldError {
+	return p.checkStored(field, p.checkOfConnections)
+}
+
 func (p *RateProfile) CheckOfScripts(field string) *schema.FieldError {
+	return p.checkStored(field, p.checkOfScripts)
+}
+
+func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
+	return p.checkStored(field, p.checkOfServers)
+}
+
+func (p *RateProfile) checkStored(field string, check func(string) *schema.FieldError) *schema.FieldError {
+	if p == nil {
+		return nil
+	}
 	if problem := schema.CheckFields(field, p); problem != nil {
 		return problem
 	}
-	return p.checkOfScripts(field)
+	return check(field)
+}
+
+// checkOfHeaders checks a limit of each value of a header field or a cookie.
+func (p *RateProfile) checkOfHeaders(field string) *schema.FieldError {
+	if p.HTTPHeader == "" && p.HTTPCookie == "" {
+		return refuse(field+".http_header", "is required: name the header field, each of whose values has the limit")
+	}
+	return p.check(field)
 }
 
 // checkOfScripts checks the limit of what scripts give: they say what is counted.
@@ -142,9 +172,9 @@ func (p *RateProfile) checkOfScripts(field string) *schema.FieldError {
 	return p.check(field)
 }
 
-// CheckOfServers checks a limit of connections to servers, of which no request is known: a redirect says all of where
+// checkOfServers checks a limit of connections to servers, of which no request is known: a redirect says all of where
 // to.
-func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
+func (p *RateProfile) checkOfServers(field string) *schema.FieldError {
 	problem := p.check(field)
 	if problem != nil || p == nil || p.Action.Type != RedirectExcess {
 		return problem
@@ -166,11 +196,8 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 	}
 	profile, field := d.RateLimitProfile, field+".rl_profile."
 	for i := range profile.HTTPHeaders {
-		at, limit := fmt.Sprintf("%shttp_header_rate_limits[%d]", field, i), &profile.HTTPHeaders[i]
-		if limit.HTTPHeader == "" && limit.HTTPCookie == "" {
-			return refuse(at+".http_header", "is required: name the header field, each of whose values has the limit")
-		}
-		if problem := limit.check(at); problem != nil {
+		at := fmt.Sprintf("%shttp_header_rate_limits[%d]", field, i)
+		if problem := profile.HTTPHeaders[i].checkOfHeaders(at); problem != nil {
 			return problem
 		}
 	}
@@ -211,6 +238,17 @@ func (a *RateLimiterAction) check(field string, match *MatchTarget) *schema.Fiel
 		return refuse(field+".redirect", "is required by %s", RedirectExcess)
 	}
 	return cmp.Or(a.File.check(field+".file", StatusIn(a.StatusCode)), a.Redirect.check(field+".redirect", match))
+}
+
+// Check says what a write would refuse. Rules from before limits had an effect were stored without checks.
+func (p *HTTPSecurityActionRateProfile) Check(field string, match *MatchTarget) *schema.FieldError {
+	if p == nil {
+		return refuse(field, "is required by %s", LimitRate)
+	}
+	if problem := schema.CheckFields(field, p); problem != nil {
+		return problem
+	}
+	return p.check(field, match)
 }
 
 func (p *HTTPSecurityActionRateProfile) check(field string, match *MatchTarget) *schema.FieldError {
