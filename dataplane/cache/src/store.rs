@@ -164,15 +164,22 @@ impl<T> Store<T> {
     }
 
     /// Stores an object of so many bytes, in place of those that it replaces. Others may have to go, first those of the same
-    /// share. An object that needs more than half of the memory, or of its share, is not stored.
-    pub fn put(&mut self, key: Key, object: T, bytes: usize, share: Option<Share>, replaces: impl Fn(&T) -> bool) {
+    /// share. False: it needs more than half of the memory, or of its share, and is not stored.
+    pub fn put(
+        &mut self,
+        key: Key,
+        object: T,
+        bytes: usize,
+        share: Option<Share>,
+        replaces: impl Fn(&T) -> bool,
+    ) -> bool {
         let mut replaced: Vec<u32> = self.by_key.get(&key).cloned().unwrap_or_default();
         let is_full = replaced.len() >= FORMS_MOST;
         replaced.retain(|at| is_full || self.entry(*at).is_some_and(|entry| replaces(&entry.object)));
         replaced.into_iter().for_each(|at| self.remove_at(at));
         let most_bytes = share.map_or(self.most_bytes, |share| share.most_bytes.min(self.most_bytes));
         if bytes > most_bytes / 2 {
-            return;
+            return false;
         }
         if let Some(share) = share {
             while self.shares.get(&share.whose).is_some_and(|used| used.bytes + bytes > most_bytes)
@@ -207,6 +214,7 @@ impl<T> Store<T> {
             }
         }
         self.by_key.entry(key).or_default().push(at);
+        true
     }
 
     /// Removes all forms of a resource.
@@ -448,8 +456,8 @@ mod tests {
         assert!((0..40).all(|n| has(&mut store, n)) && has(&mut store, 2999) && !has(&mut store, 2900));
         assert_eq!((store.bytes(), counted(&store)), (500, (500, 10)));
         assert!(store.entries.len() < 300 && store.small.len() + store.main.len() < 300, "{}", store.entries.len());
-        store.put(key(5000), 0, 51, Some(share), |_| true);
-        assert!(!has(&mut store, 5000), "it needs more than half of the share");
+        let is_stored = store.put(key(5000), 0, 51, Some(share), |_| true);
+        assert!(!is_stored && !has(&mut store, 5000), "it needs more than half of the share");
         for n in 6000..6100 {
             store.put(key(n), n, 10, None, |_| true);
         }

@@ -71,14 +71,15 @@ impl Cache {
         Room::of(&self.filling_bytes, self.store.borrow().most_bytes() as u64 / 4)
     }
 
-    pub fn put(&self, asked: &Asked, object: Rc<Object>) {
+    /// False: it is too large, and not stored.
+    pub fn put(&self, asked: &Asked, object: Rc<Object>) -> bool {
         self.unstored.borrow_mut().remove(&asked.key);
         // The store has the key twice.
         let bytes = object.bytes() + 2 * asked.key.bytes();
         let (changes, share) = (object.since.changes, object.share);
         // Of all forms that the request selects, the latest is the one to use (RFC 9111 §4.1).
         let replaces = |other: &Rc<Object>| asked.is_selected_by(&other.selecting) || other.since.changes != changes;
-        self.store.borrow_mut().put(asked.key.clone(), object, bytes, share, replaces);
+        self.store.borrow_mut().put(asked.key.clone(), object, bytes, share, replaces)
     }
 
     pub fn remove(&self, key: &Key) {
@@ -88,10 +89,10 @@ impl Cache {
     /// All of a response has come.
     pub fn finish(&self, caching: &Caching, filling: Filling) {
         let (object, lead) = filling.finish();
-        let is_stored = object.is_some();
-        if let (Some(asked), Some(object)) = (caching.asked(), object) {
-            self.put(asked, Rc::new(object));
-        }
+        let is_stored = match (caching.asked(), object) {
+            (Some(asked), Some(object)) => self.put(asked, Rc::new(object)),
+            _ => false,
+        };
         if let Some(lead) = lead {
             lead.land(if is_stored { Landing::Stored } else { Landing::NotStored });
         }

@@ -253,8 +253,11 @@ impl Carrier {
         self.amid_since = self.connection.is_amid_frame().then(|| self.amid_since.unwrap_or(now));
     }
 
-    /// For how long a frame or a block has been incomplete.
-    pub fn amid_for(&self, now: Time) -> Option<Duration> {
+    /// For how long a frame or a block has been incomplete. `excused` as in `give_up`.
+    pub fn amid_for(&mut self, now: Time, excused: bool) -> Option<Duration> {
+        if excused {
+            self.amid_since = self.amid_since.and(Some(now));
+        }
         self.amid_since.map(|since| now.since(since))
     }
 }

@@ -248,9 +248,8 @@ impl Proxy {
         let (now, span, queued) = (io.now(), self.core.limits.stalled_client, client.connection.line.queued(io));
         let waits = io.waits_for_tokens(conn);
         let Some(carrier) = client.carrier() else { return };
-        if let (Some(most), Some(amid)) = (head_time, carrier.amid_for(now))
+        if let (Some(most), Some(amid)) = (head_time, carrier.amid_for(now, waits))
             && amid >= most
-            && !waits
         {
             return self.end_carrier(io, conn, Code::EnhanceYourCalm, Cause::ClientHeadTimeout);
         }

@@ -760,3 +760,19 @@ fn conditions_that_the_cache_does_not_know_are_the_servers() {
         assert!(stage.sent(client).starts_with("HTTP/1.1 304 "), "{condition}");
     }
 }
+
+#[test]
+fn requests_do_not_wait_for_a_response_that_is_too_large_for_its_share() {
+    let mut stage = Stage::new(&caching(|cache| cache.max_stored_bytes = 6_000));
+    let (client, server) = ask(&mut stage, ASK);
+    assert_eq!(ask(&mut stage, ASK).1, None, "it waits for the first");
+    let (fields, body) = (format!("{FRESH}\r\nX-Long: {}", "x".repeat(2_600)), "y".repeat(1_000));
+    let server = server.expect("nothing is stored yet");
+    stage.says(server, ok(&fields, &body));
+    (0..20).for_each(|_| stage.batch(vec![Event::Drained { conn: client }]));
+    assert!(stage.sent(client).ends_with(&body));
+    stage.gone(server, Gone::Reset);
+    for _ in 0..2 {
+        assert!(ask(&mut stage, ASK).1.is_some(), "all know that it is not stored");
+    }
+}

@@ -6,6 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use weir_api::dataplane::v1::Plan;
 use weir_proxy::io::{Bucket, Conn, Event, Io};
 use weir_rate::Ration;
+use weir_telemetry::Cause;
 
 use crate::{
     GET, OK,
@@ -247,6 +248,29 @@ fn carrier_whose_next_request_waits_for_tokens_is_not_idle() {
     stage.tape.waiting = None;
     stage.wait_for_deadline(browser.conn);
     assert!(stage.closed(browser.conn).is_some());
+}
+
+#[test]
+fn head_on_a_carrier_that_waited_for_tokens_has_its_whole_time_from_then_on() {
+    let mut patient = http2(limited(plan(1), 8));
+    patient.pools[0].response_timeout_ms = 3_600_000;
+    let mut stage = Stage::new(&patient);
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    stage.connected();
+    let (_, mut unended) = browser.request("GET", true);
+    unended[4] &= !0x4;
+    browser.says(&mut stage, &unended);
+    stage.tape.waiting = Some(browser.conn);
+    for _ in 0..20 {
+        stage.wait_for_deadline(browser.conn);
+    }
+    stage.tape.waiting = None;
+    let mut waited = Duration::ZERO;
+    while stage.closed(browser.conn).is_none() {
+        waited += stage.wait_for_deadline(browser.conn);
+    }
+    assert_eq!((waited.as_secs(), stage.failures(Cause::ClientHeadTimeout)), (3, 1));
 }
 
 #[test]
