@@ -3,7 +3,6 @@ package attack
 import (
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -15,7 +14,7 @@ const silentAfter = 3 * time.Second
 type silence struct {
 	since   time.Time // when its last sample came
 	process uint32    // that had counted until then
-	row     *dataplanev1.VirtualServiceCounters
+	counted map[string]int64
 }
 
 // silences are those that last, by uuid of the engine.
@@ -45,23 +44,33 @@ func listen(known *fleet.Known, vs *model.VirtualService, before silences, at ti
 	// Also an engine that serves the virtual service no more may have counted in its silence.
 	for id, engine := range known.CountingService(vs.UUID) {
 		was, wasSilent := before[id]
-		row, process := engine.Sample.Service(vs.UUID), engine.Sample.Process()
+		isSilent := at.Sub(engine.SampledAt) > longest
+		if !isSilent && !wasSilent {
+			continue
+		}
+		if isSilent && wasSilent {
+			heard.silent = heard.silent.with(id, was)
+			continue
+		}
+		counted, process := fleet.CountsOf(engine.Sample.Service(vs.UUID)), engine.Sample.Process()
 		switch {
-		case at.Sub(engine.SampledAt) > longest:
-			if !wasSilent {
-				was = silence{engine.SampledAt, process, row}
-			}
-			if heard.silent == nil {
-				heard.silent = silences{}
-			}
-			heard.silent[id] = was
-		case wasSilent && process != was.process:
-			heard.late = append(heard.late, late{was.since, fleet.CountsOf(row)})
-		case wasSilent:
-			heard.late = append(heard.late, late{was.since, growth(fleet.CountsOf(row), fleet.CountsOf(was.row))})
+		case isSilent:
+			heard.silent = heard.silent.with(id, silence{engine.SampledAt, process, counted})
+		case process == was.process:
+			heard.late = append(heard.late, late{was.since, growth(counted, was.counted)})
+		default:
+			heard.late = append(heard.late, late{was.since, counted})
 		}
 	}
 	return heard
+}
+
+func (s silences) with(engine string, of silence) silences {
+	if s == nil {
+		s = silences{}
+	}
+	s[engine] = of
+	return s
 }
 
 // growth is by how much counts have grown. One that fell began anew.
