@@ -121,3 +121,11 @@ func TestNewLeaderDoesNotKnowWhetherAnAttackOnWhatHasNoThresholdsIsOver(t *testi
 		t.Error("there is no threshold")
 	}
 }
+
+func TestReturnOfAnEngineHidesNoAttackOnAnother(t *testing.T) {
+	s := newStage(t, 5, ofClients)
+	s.refused[1] = 100_000
+	s.pass(10, 0, 0)
+	s.pass(20, 0)
+	s.wants(s.pass(1, 100, 1), attackOf+"101 requests")
+}
