@@ -54,7 +54,8 @@ func (r *reading) scriptSet(s *kinds.VSDataScriptSet) *ScriptSet {
 	return &ScriptSet{VSDataScriptSet: *s}
 }
 
-// virtualService fills the limits of requests and connections, and what a child compares requests with.
+// virtualService fills the limits of requests and connections, what a child compares requests with, and which clients
+// have other SSL profiles.
 func (r *reading) virtualService(vs *kinds.VirtualService) *VirtualService {
 	fill(&vs.RequestsRateLimit, r.object["requests_rate_limit"])
 	fill(&vs.ConnectionsRateLimit, r.object["connections_rate_limit"])
@@ -65,6 +66,10 @@ func (r *reading) virtualService(vs *kinds.VirtualService) *VirtualService {
 		for j := range rules {
 			fill(&vs.VHMatches[i].Rules[j].Matches, within(rules[j])["matches"])
 		}
+	}
+	selectors, _ := r.object["ssl_profile_selectors"].([]any)
+	for i := range selectors {
+		fill(&vs.SSLProfileSelectors[i].Clients, within(selectors[i])["client_ip_list"])
 	}
 	return &VirtualService{VirtualService: *vs}
 }

@@ -69,7 +69,11 @@ func (r *ruleReader) accessMatch(from *kinds.MatchTarget) *dataplanev1.HttpMatch
 	if from == nil || from.ClientIP == nil && from.HostHdr == nil && from.Method == nil && from.Path == nil {
 		return nil
 	}
-	return r.match(from, true)
+	to := r.match(from, true)
+	if to != nil && to.Path != nil {
+		to.Path.Decoded = true // servers decode paths: a rule about /admin holds for /%61dmin
+	}
+	return to
 }
 
 func (r *ruleReader) authorization(from *kinds.AuthorizationRule) *dataplanev1.AuthorizationRule {

@@ -45,6 +45,9 @@ func (r *record) checkFields(in reflect.Value, at *path) *FieldError {
 }
 
 func (f *field) checkValue(value reflect.Value, at *path) (problem *FieldError) {
+	if value = reflect.Indirect(value); !value.IsValid() { // what may be absent is behind a pointer
+		return nil
+	}
 	switch f.shape {
 	case whole:
 		if value.CanUint() {
@@ -60,9 +63,7 @@ func (f *field) checkValue(value reflect.Value, at *path) (problem *FieldError) 
 			problem = f.element.checkValue(value.Index(i), &path{within: at, index: i})
 		}
 	case object:
-		if inner := reflect.Indirect(value); inner.IsValid() {
-			problem = f.record.checkFields(inner, at)
-		}
+		problem = f.record.checkFields(value, at)
 	}
 	return problem
 }

@@ -153,8 +153,18 @@ func (m *AuthorizationMatch) Claims() []JWTClaimMatch {
 }
 
 // CheckRules says which rule engines could not carry out, or would carry out in another way than it looks. Objects from
-// before rules had an effect are not checked.
+// before rules had an effect were not checked.
 func (p *SSOPolicy) CheckRules() *schema.FieldError {
+	if p.Authentication != nil {
+		if problem := schema.CheckFields("authentication_policy", p.Authentication); problem != nil {
+			return problem
+		}
+	}
+	if p.Authorization != nil {
+		if problem := schema.CheckFields("authorization_policy", p.Authorization); problem != nil {
+			return problem
+		}
+	}
 	const authorization = "authorization_policy.authz_rules"
 	var authn []AuthenticationRule
 	var authz []AuthorizationRule

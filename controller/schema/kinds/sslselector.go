@@ -13,10 +13,14 @@ type SSLProfileSelector struct {
 }
 
 // CheckSelectors says which selector of SSL profiles engines could not follow. Objects from before selectors had an
-// effect are not checked.
+// effect were not checked.
 func (vs *VirtualService) CheckSelectors() *schema.FieldError {
-	for i, selector := range vs.SSLProfileSelectors {
-		at := fmt.Sprintf("ssl_profile_selectors[%d].", i)
+	for i := range vs.SSLProfileSelectors {
+		selector, place := &vs.SSLProfileSelectors[i], fmt.Sprintf("ssl_profile_selectors[%d]", i)
+		if problem := schema.CheckFields(place, selector); problem != nil {
+			return problem
+		}
+		at := place + "."
 		switch {
 		case selector.Clients == nil || selector.Clients.Criteria == "":
 			return refuse(at+"client_ip_list", "is required: say which clients have this profile")

@@ -1,14 +1,14 @@
 //! Which requests need a token, and what those with a good one may.
 //!
-//! Servers may read a path in another way than rules do: see [`is_plain`]. Where a rule compares paths, a request with such
-//! a path always needs a token, and may nothing.
+//! Servers may read a path or a host in another way than rules do: see [`is_plain`] and [`is_plain_host`]. Where a rule
+//! compares paths or hosts, a request with such a one always needs a token, and may nothing.
 
 use std::{cell::LazyCell, ops::ControlFlow};
 
 use weir_wire::head::percent_decode;
 
 use crate::{
-    asked::{Asked, Needs, Scratch},
+    asked::{Asked, Needs, Scratch, host_name},
     claims::{ClaimMatch, ClaimValues, Fit, fit},
     condition::Condition,
     set::{Rule, Rules},
@@ -21,7 +21,30 @@ pub struct Access {
     authorization: Rules<Authorization>,
     needs: Needs,
     /// Of authentication, and of authorization.
-    compares_path: [bool; 2],
+    compares: [Compared; 2],
+}
+
+/// What rules compare that servers may read in another way.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
+    path: bool,
+    host: bool,
+}
+
+impl Compared {
+    fn by<A>(rules: &[Rule<A>]) -> Self {
+        let any = |is: fn(&Condition) -> bool| rules.iter().flat_map(|rule| &rule.conditions).any(is);
+        Self {
+            path: any(|condition| matches!(condition, Condition::Path(_))),
+            host: any(|condition| matches!(condition, Condition::Host(_))),
+        }
+    }
+
+    /// Whether servers may read something of a request in another way than rules do.
+    fn may_differ(self, asked: &Asked<'_>) -> bool {
+        self.path && !is_plain(asked.path_and_query().0)
+            || self.host && !asked.head.host.map(host_name).is_some_and(is_plain_host)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,16 +88,15 @@ impl Access {
         fn conditions<A>(rules: &[Rule<A>]) -> impl Iterator<Item = &Condition> {
             rules.iter().flat_map(|rule| &rule.conditions)
         }
-        let is_path = |condition: &Condition| matches!(condition, Condition::Path(_));
         let needs = Needs::of(conditions(&authentication).chain(conditions(&authorization)));
-        let compares_path = [conditions(&authentication).any(is_path), conditions(&authorization).any(is_path)];
+        let compares = [Compared::by(&authentication), Compared::by(&authorization)];
         let (authentication, authorization) = (Rules::of(authentication), Rules::of(authorization));
-        Self { authentication, authorization, needs, compares_path }
+        Self { authentication, authorization, needs, compares }
     }
 
     /// Whether a request needs a token.
     pub fn authenticate(&self, asked: &Asked<'_>, scratch: &mut Scratch) -> Granted<'_, Authentication> {
-        if self.authentication.is_empty() || self.compares_path[0] && !is_plain(asked.path_and_query().0) {
+        if self.authentication.is_empty() || self.compares[0].may_differ(asked) {
             return Granted { grant: Authentication::Token, rule: None };
         }
         let (view, found) = scratch.view(asked, &self.needs);
@@ -97,7 +119,7 @@ impl Access {
         if self.authorization.is_empty() {
             return Granted { grant: Grant::Allow, rule: None };
         }
-        if self.compares_path[1] && !is_plain(asked.path_and_query().0) {
+        if self.compares[1].may_differ(asked) {
             return Granted { grant: Grant::Refuse(Denial::Forbidden), rule: None };
         }
         let (view, found) = scratch.view(asked, &self.needs);
@@ -124,9 +146,19 @@ impl Access {
     }
 }
 
-/// Whether all servers read a path alike: without dot segments and empty segments, also before a `;`, without backslashes and
-/// control characters, and without an encoding within an encoding.
+/// Whether all servers read the name of a host alike, which has no port.
+fn is_plain_host(host: &[u8]) -> bool {
+    !host.is_empty() && !host.contains(&b'%') && !host.ends_with(b".")
+}
+
+/// Whether all servers read a path alike: without dot segments and empty segments, backslashes and control characters,
+/// without parameters of segments, which many servers cut off, without a broken encoding or one within another, and in
+/// UTF-8.
 fn is_plain(path: &[u8]) -> bool {
+    let is_encoded = |at: usize| path.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+    if path.iter().enumerate().any(|(at, byte)| *byte == b'%' && !is_encoded(at)) {
+        return false;
+    }
     let mut decoded = Vec::new();
     let text = match path.contains(&b'%') {
         true => {
@@ -136,15 +168,14 @@ fn is_plain(path: &[u8]) -> bool {
         false => path,
     };
     let is_encoding = |three: &[u8]| three[0] == b'%' && three[1..].iter().all(u8::is_ascii_hexdigit);
-    if text.iter().any(|byte| *byte == b'\\' || byte.is_ascii_control()) || text.windows(3).any(is_encoding) {
+    let is_odd = |byte: &u8| matches!(byte, b'\\' | b';') || byte.is_ascii_control();
+    if text.iter().any(is_odd) || text.windows(3).any(is_encoding) || str::from_utf8(text).is_err() {
         return false;
     }
     let Some(rest) = text.strip_prefix(b"/") else { return text == b"*" };
     let mut segments = rest.split(|byte| *byte == b'/').peekable();
     while let Some(segment) = segments.next() {
-        let is_last = segments.peek().is_none();
-        let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
-        if matches!(name, b"." | b"..") || name.is_empty() && !(is_last && segment.is_empty()) {
+        if matches!(segment, b"." | b"..") || segment.is_empty() && segments.peek().is_some() {
             return false;
         }
     }
@@ -157,7 +188,7 @@ mod tests {
 
     #[test]
     fn path_that_servers_may_read_in_another_way_is_not_plain() {
-        for path in ["/", "/a", "/a/", "/a/b;v=1/c", "/a%20b", "/.well-known/x", "/a..b", "/...", "*", "/a;b"] {
+        for path in ["/", "/a", "/a/", "/a%20b", "/%c3%a4", "/.well-known/x", "/a..b", "/...", "*"] {
             assert!(is_plain(path.as_bytes()), "{path}");
         }
         for path in [
@@ -169,6 +200,12 @@ mod tests {
             "/a//b",
             "/a/%2e%2e/b",
             "/a%2f..%2fb",
+            "/a/b;v=1/c",
+            "/admin;x.css",
+            "/admin%3bx.css",
+            "/a%c0%ae%c0%ae/b",
+            "/a/%u002e%u002e/b",
+            "/a%",
             "/a/..;/b",
             "/a/..;x=1/b",
             "/a/;/b",
@@ -183,5 +220,11 @@ mod tests {
         ] {
             assert!(!is_plain(path.as_bytes()), "{path}");
         }
+    }
+
+    #[test]
+    fn host_that_servers_may_read_in_another_way_is_not_plain() {
+        assert!(["a.test", "[::1]", "192.0.2.1"].iter().all(|host| is_plain_host(host.as_bytes())));
+        assert!(["", "a.test.", "%61.test"].iter().all(|host| !is_plain_host(host.as_bytes())));
     }
 }
