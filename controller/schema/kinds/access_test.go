@@ -16,9 +16,9 @@ func TestRulesOfAccessThatWouldLetOthersInAreRefused(t *testing.T) {
 			action + `}]}}`
 	}
 	for object, want := range map[string]string{
-		`{"authentication_policy": {"authn_rules": [{"name": "r", "enable": true, "action": {"type": "SKIP_AUTHENTICATION"}}]}}`:                    "names nothing",
-		`{"authentication_policy": {"authn_rules": [{"name": "r", "enable": true, "match": {}, "action": {"type": "SKIP_AUTHENTICATION"}}]}}`:       "names nothing",
-		`{"authentication_policy": {"authn_rules": [{"name": "r", "index": 1}, {"name": "s", "index": 1}]}}`:                                        "is the index of",
+		`{"authentication_policy": {"authn_rules": [{"name": "r", "enable": true, "action": {"type": "SKIP_AUTHENTICATION"}}]}}`:                                               "names nothing",
+		`{"authentication_policy": {"authn_rules": [{"name": "r", "enable": true, "match": {}, "action": {"type": "SKIP_AUTHENTICATION"}}]}}`:                                  "names nothing",
+		`{"authentication_policy": {"authn_rules": [{"name": "r", "index": 1}, {"name": "s", "index": 1}]}}`:                                                                   "is the index of",
 		`{"authentication_policy": {"authn_rules": [{"name": "r", "match": {"path": {"match_criteria": "REGEX_MATCH", "match_str": ["(?=a)"], "match_case": "SENSITIVE"}}}]}}`: "looks around",
 		authz(`{}`, allow): "only allow",
 		authz(`{"method": {"match_criteria": "IS_IN", "methods": []}}`, refuse):                                          "at least one method",
