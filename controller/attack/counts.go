@@ -48,6 +48,10 @@ var counters = map[string]counter{
 	"DOS_REQ_URI_RL_DROP_BAD": limited("requests for paths that failed too often", "path_failures"),
 	"DOS_REQ_IP_URI_RL_DROP_BAD": limited("requests of clients that failed too often at the path",
 		"client_path_failures"),
+	"DOS_REQ_CIP_SCAN_UNKNOWN_RL_DROP": limited("requests of unknown clients beyond their limit", "unknown_clients"),
+	"DOS_REQ_CIP_SCAN_BAD_RL_DROP":     limited("requests of bad clients beyond their limit", "bad_clients"),
+	"DOS_REQ_URI_SCAN_UNKNOWN_RL_DROP": limited("requests for unknown paths beyond their limit", "unknown_paths"),
+	"DOS_REQ_URI_SCAN_BAD_RL_DROP":     limited("requests for bad paths beyond their limit", "bad_paths"),
 }
 
 // countOf is what was counted of an attack.

@@ -84,6 +84,40 @@ func (d *draft) limitRequests() {
 	addOne("uri_failed_requests_rate_limit", limits.URIFailed, failed(ofPath))
 }
 
+// limitStrangers has engines limit the requests of clients, or for paths, that they do not know to be good. Engines
+// count them behind the others. They have a place of their own, so that older engines do not take them for limits of
+// all. Older versions stored limits of scanners without a check, and served the virtual service without them.
+func (d *draft) limitStrangers() {
+	profile := d.limitingProfile()
+	add := func(field string, limit *kinds.RateProfile, ofPaths bool) {
+		if problem := limit.CheckOfScanners(ofProfile + field); problem != nil {
+			d.report.warn(profile, problem.Field, "%s: has no effect", problem.Problem)
+			return
+		}
+		if limit := d.soundLimit(profile, ofProfile+field, limit, (*kinds.RateProfile).CheckOfScanners); limit != nil {
+			limit.ByClient, limit.ByPath = !ofPaths, ofPaths
+			limit.Strangers = &dataplanev1.Strangers{ByPath: ofPaths, BadCount: stricter(limit.GetCount())}
+			d.service.StrangerLimits = append(d.service.StrangerLimits, limit)
+		}
+	}
+	addNumber := func(field string, most uint32, ofPaths bool) {
+		limit := d.soundLimit(profile, "http_profile."+field, perSecond(most, kinds.RespondExcess), checkNumber)
+		if limit != nil {
+			limit.Strangers = &dataplanev1.Strangers{ByPath: ofPaths}
+			d.service.StrangerLimits = append(d.service.StrangerLimits, limit)
+		}
+	}
+	addNumber("max_rps_unknown_cip", d.vs.HTTP.MaxRPSUnknownCIP, false)
+	addNumber("max_rps_unknown_uri", d.vs.HTTP.MaxRPSUnknownURI, true)
+	if limits := rateLimits(d.vs.ApplicationProfile); limits != nil {
+		add("client_ip_scanners_requests_rate_limit", limits.ClientIPScanners, false)
+		add("uri_scanners_requests_rate_limit", limits.URIScanners, true)
+	}
+}
+
+// stricter is the count of those who are known to be bad, or to come far too often.
+func stricter(count uint32) uint32 { return max(1, count/10) }
+
 // perSecond is a limit that a number says: so many in a second, and an action for the others; nil: there is none.
 func perSecond(most uint32, action string) *kinds.RateProfile {
 	if most == 0 {
@@ -117,6 +151,7 @@ func (d *draft) limitConnections() {
 	ofConnections := (*kinds.RateProfile).CheckOfConnections
 	add(d.subject, "connections_rate_limit", d.vs.ConnectionsRateLimit, ofConnections, false)
 	add(d.subject, "max_cps_per_client", perSecond(d.vs.MaxCPSPerClient, kinds.DropExcess), checkNumber, true)
+	d.slowDosers()
 	if limits := rateLimits(d.vs.ApplicationProfile); limits != nil {
 		add(d.limitingProfile(), ofProfile+"client_ip_connections_rate_limit", limits.ClientIPConnections,
 			ofConnections, true)
@@ -127,10 +162,22 @@ func (d *draft) limitConnections() {
 	}
 }
 
+// slowDosers has a client that connects far more often than max_cps_per_client says have a lower rate for a while.
+func (d *draft) slowDosers() {
+	limits := d.service.ConnectionLimits
+	if last := len(limits) - 1; d.vs.LimitDoser && last >= 0 && limits[last].GetName() == "max_cps_per_client" {
+		count := limits[last].GetCount()
+		limits[last].Dosers = &dataplanev1.Dosers{Count: 2 * count, SlowedCount: stricter(count), ForS: doserFor}
+	}
+}
+
+// doserFor is for how many seconds a client that connects far too often has a lower rate.
+const doserFor = 60
+
 // hasLimits tells whether there are limits of rates: of the virtual service, or of its rules.
 func (d *draft) hasLimits() bool {
 	if len(d.service.GetConnectionLimits()) > 0 || len(d.service.GetRequestLimits()) > 0 ||
-		d.service.GetScriptLimit() != nil {
+		len(d.service.GetStrangerLimits()) > 0 || d.service.GetScriptLimit() != nil {
 		return true
 	}
 	return slices.ContainsFunc(d.parts, func(part part) bool {
@@ -175,7 +222,8 @@ func limitsRequests(profile *kinds.ApplicationProfile) bool {
 	limits := rateLimits(profile)
 	return limits != nil && (limits.ClientIPRequests != nil || limits.URIRequests != nil ||
 		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0 || limits.ClientIPFailed != nil ||
-		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil || limits.Custom != nil)
+		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil || limits.Custom != nil ||
+		limits.ClientIPScanners != nil || limits.URIScanners != nil)
 }
 
 // scriptLimit is the limit that scripts ask without a name; nil: there is none.

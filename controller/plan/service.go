@@ -75,6 +75,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.Http.Compression = compression(d.subject, vs, &d.report)
 		d.service.Http.Cache = cache(d.subject, vs, &d.report)
 		d.limitRequests()
+		d.limitStrangers()
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)
 		if vs.ContentRewrite != nil {

@@ -32,7 +32,13 @@ virtualservice {"name": "a", "vs_datascripts": [{"index": 1, "vs_datascript_set_
 		[]any{schema.Object{"name": "a"}, schema.Object{"name": "a"}, schema.Object{},
 			schema.Object{"name": "b", "period": int64(2_000_000_000)}, schema.Object{"name": "c", "count": int64(0)}}
 	objectOf(t, objects, "applicationprofile", "proxied")["dos_rl_profile"] = schema.Object{"rl_profile": schema.Object{
-		"custom_requests_rate_limit": schema.Object{"rate_limiter": schema.Object{"count": int64(5)}}},
+		"custom_requests_rate_limit": schema.Object{"rate_limiter": schema.Object{"count": int64(5)}},
+		"client_ip_scanners_requests_rate_limit": schema.Object{"rate_limiter": schema.Object{},
+			"action": schema.Object{
+				"type": "RL_ACTION_REDIRECT",
+				"redirect": schema.Object{"host": schema.Object{"type": "URI_PARAM_TYPE_TOKENIZED",
+					"tokens": []any{schema.Object{"type": "URI_TOKEN_TYPE_STRING", "str_value": "no host"}}}}}},
+		"uri_scanners_requests_rate_limit": schema.Object{"http_header": "X", "action": schema.Object{}}},
 		"dos_profile": schema.Object{"thresh_period": int64(0), "thresh_info": []any{
 			schema.Object{"attack": "POLICY_DROPS", "min_value": int64(-1), "max_value": int64(5_000_000_000)},
 			schema.Object{"max_value": int64(1)}}}}
@@ -66,6 +72,9 @@ virtualservice {"name": "a", "vs_datascripts": [{"index": 1, "vs_datascript_set_
 			if limit := vs.GetScriptLimit(); limit.GetCount() != 5 || limit.GetPeriodS() != 1 {
 				t.Errorf("got the limit %v: want the default period", limit)
 			}
+			if limits := vs.GetStrangerLimits(); len(limits) > 0 {
+				t.Errorf("got the limits %v: engines refuse them", limits)
+			}
 			if index := vs.GetHttp().GetTrueClient().GetIndex(); index != 0 {
 				t.Errorf("got the client at %d: want the default", index)
 			}
@@ -85,6 +94,8 @@ virtualservice {"name": "a", "vs_datascripts": [{"index": 1, "vs_datascript_set_
 	for _, field := range []string{
 		"app_cookie_persistence_profile.prst_hdr_name",
 		"http_profile.true_client_ip",
+		"dos_rl_profile.rl_profile.client_ip_scanners_requests_rate_limit.action.redirect.protocol",
+		"dos_rl_profile.rl_profile.uri_scanners_requests_rate_limit.http_header",
 		"dos_rl_profile.dos_profile.thresh_info[0].min_value",
 		"dos_rl_profile.dos_profile.thresh_info[1].attack",
 		"rate_limiters[1].name",

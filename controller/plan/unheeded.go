@@ -39,8 +39,6 @@ func declare[T any](kind, path string, settings []unheeded[T]) unheededTable[T] 
 }
 
 const (
-	noDosers      = "engines refuse whoever exceeds max_cps_per_client, and do not lower the limit for them: has no effect"
-	allAlike      = "engines limit clients and paths that they see for the first time as all others: has no effect"
 	noRequests    = "engines see no requests at layer 4: has no effect"
 	noThroughput  = "engines do not limit the throughput of datagrams: has no effect"
 	noConnections = "datagrams have no connections: has no effect"
@@ -62,7 +60,8 @@ var (
 )
 
 var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.VirtualService]{
-	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noDosers},
+	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser && vs.MaxCPSPerClient == 0 },
+		"needs max_cps_per_client: has no effect"},
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
@@ -181,8 +180,6 @@ var unheededOfApplicationProfile = declare("applicationprofile", "", []unheeded[
 })
 
 var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[kinds.HTTPProfile]{
-	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, allAlike},
-	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, allAlike},
 	{"compression_profile.filter", func(h *kinds.HTTPProfile) bool {
 		c := h.Compression
 		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0

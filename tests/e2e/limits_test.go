@@ -274,3 +274,42 @@ func TestAttackBeginsAndEndsWithEvents(t *testing.T) {
 	})
 	s.untilLogged(eventsPath+"&event_id=DOS_ATTACK_ENDED", "DOS_REQ_IP_RL_DROP: the attack is over")
 }
+
+// The profile is the one that docs/limits.md shows.
+func TestScannerIsLimitedAndAKnownClientIsNot(t *testing.T) {
+	examples := blocks(t, "limits.md", "json")
+	at := slices.IndexFunc(examples, func(block string) bool { return strings.Contains(block, "scanners") })
+	var profile client.Object
+	if err := json.Unmarshal([]byte(examples[at]), &profile); err != nil {
+		t.Fatal(err)
+	}
+	s := policyStage(t, client.Object{"http_security_policy": object{"rules": numbered([]object{{"name": "missing",
+		"match": object{"path": object{"match_criteria": "BEGINS_WITH", "match_str": list{"/missing"}}},
+		"action": object{"action": "HTTP_SECURITY_ACTION_SEND_RESPONSE",
+			"status_code": "HTTP_LOCAL_RESPONSE_STATUS_CODE_404"}}})}})
+	s.create("applicationprofile", profile)
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["application_profile_ref"] = client.Ref("applicationprofile", "scanned")
+	})
+	refused := func(from int, path string, times int) (count int) {
+		for range times {
+			answer := s.ask(false, "shop.test", path, "--interface", loopback(from))
+			if strings.HasSuffix(answer, " 429") {
+				count++
+			}
+		}
+		return count
+	}
+	if got := refused(31, "/", 130); got > 0 {
+		t.Errorf("a client whose requests are good is refused %d times", got)
+	}
+	if got := refused(32, "/missing", 40); got < 15 {
+		t.Errorf("a scanner is refused %d times of 40", got)
+	}
+	s.eventually("refusals are counted by what is known of the client", func() error {
+		if total, _ := s.counters("web")["limited_bad_clients"].(float64); total < 15 {
+			return fmt.Errorf("the counters are %v", s.counters("web"))
+		}
+		return nil
+	})
+}

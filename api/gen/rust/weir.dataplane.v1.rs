@@ -227,6 +227,12 @@ pub struct RateLimit {
     /// only requests that fail are counted (4xx, 5xx); beyond the rate, all of the key are refused
     #[prost(bool, tag = "12")]
     pub of_failures: bool,
+    /// only requests of clients, or for paths, that are not known to be good
+    #[prost(message, optional, tag = "13")]
+    pub strangers: ::core::option::Option<Strangers>,
+    /// of connections, by client
+    #[prost(message, optional, tag = "14")]
+    pub dosers: ::core::option::Option<Dosers>,
     /// on a request beyond the rate; unset: it goes on, and its record says so
     #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
     pub action: ::core::option::Option<rate_limit::Action>,
@@ -243,6 +249,29 @@ pub mod rate_limit {
         #[prost(message, tag = "8")]
         Redirect(super::HttpRedirect),
     }
+}
+/// Each engine knows clients or paths to be good after some requests, as long as few of these fail. Where most of them
+/// fail, they are bad. All others are unknown.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Strangers {
+    /// paths; else clients
+    #[prost(bool, tag = "1")]
+    pub by_path: bool,
+    /// what the bad ones have instead of count; 0: the same
+    #[prost(uint32, tag = "2")]
+    pub bad_count: u32,
+}
+/// Clients whose connections come far more often than the limit says have a lower one for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Dosers {
+    /// so many in a period, those beyond the limit included: it is one of them
+    #[prost(uint32, tag = "1")]
+    pub count: u32,
+    /// what it has then instead of count
+    #[prost(uint32, tag = "2")]
+    pub slowed_count: u32,
+    #[prost(uint32, tag = "3")]
+    pub for_s: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HttpRequestRule {
@@ -2188,6 +2217,9 @@ pub struct VirtualService {
     /// needs http; they come before the rules, in this order
     #[prost(message, repeated, tag = "610")]
     pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
+    /// of strangers; behind request_limits, and apart for older engines
+    #[prost(message, repeated, tag = "1011")]
+    pub stranger_limits: ::prost::alloc::vec::Vec<RateLimit>,
     /// of connections, by client or of all; their action is Close, or none
     #[prost(message, repeated, tag = "611")]
     pub connection_limits: ::prost::alloc::vec::Vec<RateLimit>,

@@ -52,9 +52,6 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
-			schema.NoEffect("engines do not tell scanners from other clients",
-				"dos_rl_profile.rl_profile.client_ip_scanners_requests_rate_limit "+
-					"dos_rl_profile.rl_profile.uri_scanners_requests_rate_limit"),
 			schema.NoEffect(exactRates, eachRate("explicit_tracking fine_grain")),
 			schema.NoEffect(ownLength, eachRate("action.file.file_length")),
 			schema.NoEffect(noDNS, "dns_service_profile"),

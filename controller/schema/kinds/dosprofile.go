@@ -33,6 +33,8 @@ const (
 var countedAttacks = map[string]int{
 	"DOS_HTTP_TIMEOUT": AttackOnHTTP, "DOS_HTTP_ERROR": AttackOnHTTP, "DOS_HTTP_ABORT": AttackOnHTTP,
 	"DOS_APP_ERROR": AttackOnHTTP, "DOS_SSL_ERROR": AttackOnConnection, "TCP_SLOW_AND_LOW": AttackOnConnection,
+	"DOS_REQ_CIP_SCAN_BAD_RL_DROP": AttackOnHTTP, "DOS_REQ_CIP_SCAN_UNKNOWN_RL_DROP": AttackOnHTTP,
+	"DOS_REQ_URI_SCAN_BAD_RL_DROP": AttackOnHTTP, "DOS_REQ_URI_SCAN_UNKNOWN_RL_DROP": AttackOnHTTP,
 	"POLICY_DROPS":     AttackOnAny,
 	"DOS_CONN_RL_DROP": AttackOnConnection, "DOS_CONN_IP_RL_DROP": AttackOnConnection,
 	"DOS_REQ_RL_DROP": AttackOnHTTP, "DOS_REQ_IP_RL_DROP": AttackOnHTTP, "DOS_REQ_URI_RL_DROP": AttackOnHTTP,

@@ -52,6 +52,10 @@ type RateLimitProfile struct {
 	URIFailed           *RateProfile `json:"uri_failed_requests_rate_limit"`
 	ClientIPToURIFailed *RateProfile `json:"client_ip_to_uri_failed_requests_rate_limit"`
 
+	// Of requests of clients, or for paths, that engines do not know to be good.
+	ClientIPScanners *RateProfile `json:"client_ip_scanners_requests_rate_limit"`
+	URIScanners      *RateProfile `json:"uri_scanners_requests_rate_limit"`
+
 	// Of texts that DataScripts give.
 	Custom *RateProfile `json:"custom_requests_rate_limit"`
 }
@@ -72,7 +76,8 @@ var _ = schema.Enum("RateLimiterActionType",
 func eachRate(fields string) string {
 	var all []string
 	for _, limit := range strings.Fields("client_ip_connections client_ip_requests client_ip_failed_requests " +
-		"uri_requests uri_failed_requests client_ip_to_uri_requests client_ip_to_uri_failed_requests custom_requests") {
+		"uri_requests uri_failed_requests client_ip_to_uri_requests client_ip_to_uri_failed_requests custom_requests " +
+		"client_ip_scanners_requests uri_scanners_requests") {
 		for _, field := range strings.Fields(fields) {
 			all = append(all, "dos_rl_profile.rl_profile."+limit+"_rate_limit."+field)
 		}
@@ -139,6 +144,10 @@ func (p *RateProfile) CheckOfScripts(field string) *schema.FieldError {
 	return p.checkStored(field, p.checkOfScripts)
 }
 
+func (p *RateProfile) CheckOfScanners(field string) *schema.FieldError {
+	return p.checkStored(field, p.checkOfScanners)
+}
+
 func (p *RateProfile) CheckOfServers(field string) *schema.FieldError {
 	return p.checkStored(field, p.checkOfServers)
 }
@@ -168,6 +177,17 @@ func (p *RateProfile) checkOfScripts(field string) *schema.FieldError {
 		return refuse(field+".http_header", "is for other limits: the script says what is counted")
 	case p != nil && p.HTTPCookie != "":
 		return refuse(field+".http_cookie", "is for other limits: the script says what is counted")
+	}
+	return p.check(field)
+}
+
+// checkOfScanners checks a limit of strangers, who are clients or paths.
+func (p *RateProfile) checkOfScanners(field string) *schema.FieldError {
+	switch {
+	case p != nil && p.HTTPHeader != "":
+		return refuse(field+".http_header", "is for other limits: each client, or each path, has this one")
+	case p != nil && p.HTTPCookie != "":
+		return refuse(field+".http_cookie", "is for other limits: each client, or each path, has this one")
 	}
 	return p.check(field)
 }
@@ -208,6 +228,8 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 		profile.ClientIPFailed.check(field+"client_ip_failed_requests_rate_limit"),
 		profile.URIFailed.check(field+"uri_failed_requests_rate_limit"),
 		profile.ClientIPToURIFailed.check(field+"client_ip_to_uri_failed_requests_rate_limit"),
+		profile.ClientIPScanners.checkOfScanners(field+"client_ip_scanners_requests_rate_limit"),
+		profile.URIScanners.checkOfScanners(field+"uri_scanners_requests_rate_limit"),
 		profile.Custom.checkOfScripts(field+"custom_requests_rate_limit"))
 }
 

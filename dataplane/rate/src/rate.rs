@@ -104,6 +104,11 @@ impl Rate {
         self.interval
     }
 
+    /// How many events an arrival time stands for. `now` is in nanoseconds.
+    pub(crate) fn events(&self, arrival: u64, now: u64) -> u64 {
+        arrival.saturating_sub(ticks(now)).div_ceil(self.interval)
+    }
+
     pub(crate) fn interval_nanos(&self) -> u64 {
         self.interval / TICKS_PER_NANO
     }

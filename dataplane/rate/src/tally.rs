@@ -19,6 +19,8 @@ use crate::{
 pub struct Limit {
     id: u64,
     rate: Rate,
+    /// Each engine counts its keys for itself.
+    is_own: bool,
 }
 
 impl Limit {
@@ -27,7 +29,14 @@ impl Limit {
         let of_numbers =
             [count, period_s, burst].into_iter().fold(0, |all: u64, number| all.rotate_left(21) ^ u64::from(number));
         let id = Key::of(of_numbers, 0).text(scope.as_bytes()).text(name.as_bytes()).hash();
-        Self { id, rate: Rate::new(count, period_s, burst) }
+        Self { id, rate: Rate::new(count, period_s, burst), is_own: false }
+    }
+
+    /// Each engine counts the keys for itself, whatever comes to the others.
+    #[must_use]
+    pub fn of_engine(mut self) -> Self {
+        self.is_own = true;
+        self
     }
 }
 
@@ -128,6 +137,12 @@ impl Tally {
             Some(Counted { count, quiet: None }) => count.of_keys.admit(key, &limit.rate, at),
             Some(Counted { count, quiet: Some(quiet) }) => self.admit_part(count, quiet, limit, key, at),
         }
+    }
+
+    /// How many events of a key are counted and not forgotten yet: one is forgotten each time that the rate allows another.
+    pub fn used(&self, limit: &Limit, key: &Key, at: Moment) -> u64 {
+        let Some(Counted { count, .. }) = self.counts.get(&limit.id) else { return 0 };
+        limit.rate.events(count.of_keys.arrival(key.hash()), at.nanos)
     }
 
     /// So many events of a key come at once. Those that there is room for are counted. Error: the others are not.
@@ -244,7 +259,7 @@ impl Tallies {
         let mut spread = None;
         let counted = |limit: Limit| {
             let count = self.count(&mut known, (uuid, &service), limit);
-            let is_spread = seed != 0 && engines > 1 && limit.rate.has_parts(engines);
+            let is_spread = seed != 0 && engines > 1 && !limit.is_own && limit.rate.has_parts(engines);
             // Keys that are hot end if the engine is alone now.
             count.hot.of_engines(if is_spread { engines } else { 1 });
             if is_spread && spread.is_none() {
@@ -462,6 +477,32 @@ mod tests {
             assert!(tally.admit(&limit, &key(text), Moment::looking(5)).is_err());
         }
         assert!(tally.admit(&limit, &key(b"a"), Moment::looking(MINUTE + 5)).is_ok());
+    }
+
+    #[test]
+    fn what_is_counted_is_forgotten_evenly() {
+        let limit = Limit::new("set", "rule", 60, 3_600, 0).of_engine();
+        let tally = Tallies::new(1).of("", 1, [limit]);
+        let key = tally.key(&limit).text(b"a");
+        let used = |minutes: u64| tally.used(&limit, &key, Moment::looking(1 + minutes * MINUTE));
+        assert_eq!(used(0), 0);
+        let passed = (0..70).filter(|_| tally.admit(&limit, &key, Moment::counting(1)).is_ok()).count();
+        assert_eq!(passed, 60);
+        assert_eq!([used(0), used(1), used(50), used(60)], [60, 59, 10, 0], "no more than the limit is counted");
+        assert_eq!(tally.used(&once("other"), &key, Moment::looking(1)), 0, "it is not counted here");
+    }
+
+    #[test]
+    fn engine_counts_keys_of_its_own_limits_for_itself() {
+        let limit = Limit::new("set", "rule", 100, 60, 0);
+        let hot = |limit: Limit| {
+            let tallies = Tallies::new(1);
+            let tally = tallies.of("", Engines { count: 4, seed: 9 }, [limit]);
+            let key = tally.key(&limit).text(b"a");
+            let passed = (0..100).filter(|_| tally.admit(&limit, &key, Moment::counting(5)).is_ok()).count();
+            (passed, tallies.demands(6, 9).len())
+        };
+        assert_eq!((hot(limit).1, hot(limit.of_engine())), (1, (100, 0)));
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use weir_rate::{Beyond, Moment, Tally};
+use weir_rate::{Moment, Tally};
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
 use crate::{
     acted::Acted,
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
+    counted::{Coming, Counted, Refusal},
     edits::{Edit, Edits},
-    limit::{Counted, RequestLimit},
+    limit::RequestLimit,
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::{Host, Url},
 };
@@ -61,7 +62,7 @@ pub struct Due {
 #[derive(Clone, Copy, Debug)]
 pub struct Exceeded<'p> {
     pub limit: &'p RequestLimit,
-    pub beyond: Beyond,
+    pub refusal: Refusal,
 }
 
 /// What the policies of a virtual service have decided about a request.
@@ -270,7 +271,8 @@ impl<'p> Judged<'p> {
         conditions: &[Condition],
         at: Moment,
     ) -> ControlFlow<()> {
-        let Some(Err(beyond)) = tally.map(|tally| rate.limit.admit(tally, view, at, &mut self.failing)) else {
+        let coming = |tally| Coming { tally, view, at, passes: rate.excess == Excess::Report };
+        let Some(Err(refusal)) = tally.map(|tally| rate.limit.admit(&coming(tally), &mut self.failing)) else {
             return ControlFlow::Continue(());
         };
         if !rate.name.is_empty() {
@@ -288,7 +290,7 @@ impl<'p> Judged<'p> {
                 None => Verdict::Close { reset: false },
             },
         };
-        self.beyond = Some(Exceeded { limit: &rate.limit, beyond });
+        self.beyond = Some(Exceeded { limit: &rate.limit, refusal });
         ControlFlow::Break(())
     }
 

@@ -1,10 +1,12 @@
 //! A limit of how often requests may come, and of which ones it is the limit.
 
-use weir_rate::{Beyond, Key, Limit, Moment, Tally};
+use weir_rate::{Limit, Tally};
 
 use crate::{
     asked::{Needs, View},
     cookies,
+    counted::{Coming, Counted, Refusal},
+    strangers::Strangers,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,61 +22,43 @@ pub struct RequestLimit {
     pub by_cookie: Option<String>,
     /// Only requests that fail are counted. Beyond the rate, all of the key are.
     pub of_failures: bool,
-}
-
-/// A request as a limit counts it.
-#[derive(Clone)]
-pub struct Counted {
-    limit: Limit,
-    /// `None`: all requests together have the limit.
-    key: Option<Key>,
-}
-
-impl Counted {
-    /// Counts it, or refuses it.
-    pub(crate) fn count(&self, tally: &Tally, at: Moment) -> Result<(), Beyond> {
-        match &self.key {
-            Some(key) => tally.admit(&self.limit, key, at),
-            None => tally.admit_any(&self.limit, at),
-        }
-    }
-}
-
-impl std::fmt::Debug for Counted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Counted").field(&self.limit).finish()
-    }
+    /// Only requests of strangers have the rate.
+    pub strangers: Option<Box<Strangers>>,
 }
 
 impl RequestLimit {
     pub(crate) fn note_needs(&self, needs: &mut Needs) {
-        needs.path.decoded |= self.by_path;
+        needs.path.decoded |= self.by_path || self.strangers.as_ref().is_some_and(|strangers| strangers.by_path);
+    }
+
+    /// All that is counted for it.
+    pub fn limits(&self) -> impl Iterator<Item = Limit> {
+        std::iter::once(self.limit).chain(self.strangers.iter().flat_map(|strangers| strangers.limits()))
     }
 
     /// A request comes. If it counts only when it fails, it is added to `failing`.
-    pub(crate) fn admit(
-        &self,
-        tally: &Tally,
-        view: &View<'_>,
-        at: Moment,
-        failing: &mut Vec<Counted>,
-    ) -> Result<(), Beyond> {
+    pub(crate) fn admit(&self, coming: &Coming<'_>, failing: &mut Vec<Counted>) -> Result<(), Refusal> {
+        let Coming { tally, view, at, .. } = *coming;
+        if let Some(strangers) = &self.strangers {
+            let limited = |rate: &Limit| match self.keyed_as(rate, tally, view) {
+                Some(counted) => counted.count(tally, at),
+                None => Ok(()),
+            };
+            return strangers.admit(&self.limit, limited, coming, failing);
+        }
+        let Some(counted) = self.keyed_as(&self.limit, tally, view) else { return Ok(()) };
         if self.of_failures {
-            let Some(watched) = self.keyed(tally, view) else { return Ok(()) };
-            watched.count(tally, at.only_looking())?;
-            failing.push(watched);
+            counted.count(tally, at.only_looking())?;
+            failing.push(counted);
             return Ok(());
         }
-        match self.keyed(tally, view) {
-            Some(counted) => counted.count(tally, at),
-            None => Ok(()),
-        }
+        Ok(counted.count(tally, at)?)
     }
 
-    /// `None`: the limit is not for this request.
+    /// The request as a rate of the limit counts it. `None`: the limit is not for this request.
     #[inline]
-    fn keyed(&self, tally: &Tally, view: &View<'_>) -> Option<Counted> {
-        let Self { limit, by_client, by_path, by_field, by_cookie, of_failures: _ } = self;
+    fn keyed_as(&self, limit: &Limit, tally: &Tally, view: &View<'_>) -> Option<Counted> {
+        let Self { by_client, by_path, by_field, by_cookie, .. } = self;
         if !by_client && !by_path && by_field.is_none() && by_cookie.is_none() {
             return Some(Counted { limit: *limit, key: None });
         }

@@ -8,6 +8,7 @@ use weir_rate::{Bucket, Limit, Moment, Place, Tally};
 use weir_rules::{Arriving, Barred, DecidedBy, NetworkPolicy};
 
 use crate::{
+    dosers::Dosers,
     finding::{Findings, Subject},
     policies::check_numbers,
 };
@@ -38,6 +39,14 @@ struct ConnectionLimit {
     by_client: bool,
     /// `None`: beyond it a connection is only reported.
     excess: Option<Turned>,
+    dosers: Option<Box<Dosers>>,
+}
+
+impl ConnectionLimit {
+    /// All that is counted for it.
+    fn all(&self) -> impl Iterator<Item = Limit> {
+        std::iter::once(self.limit).chain(self.dosers.iter().flat_map(|dosers| dosers.limits()))
+    }
 }
 
 /// A connection that is not let in ends.
@@ -73,7 +82,7 @@ impl Gate {
         if source == Source::default() && network.is_none() {
             return None;
         }
-        let own = source.limits.iter().map(|limit| limit.limit);
+        let own = source.limits.iter().flat_map(ConnectionLimit::all);
         let counted: Vec<_> = own.chain(network.iter().flat_map(|network| network.limits())).collect();
         let counts = !counted.is_empty() || source.open_max > 0;
         Some(Box::new(Self { network, source, tally: counts.then(|| tally(counted)), bucket }))
@@ -130,10 +139,11 @@ impl Gate {
 
     fn count(&self, tally: &Tally, arriving: &Arriving, at: Moment, rule: Option<DecidedBy>) -> Entry {
         let (client, mut reported) = (arriving.client.ip(), false);
-        for ConnectionLimit { limit, by_client, excess } in &self.source.limits {
-            let admitted = match by_client {
-                true => tally.admit(limit, &tally.key(limit).client(client), at),
-                false => tally.admit_any(limit, at),
+        for ConnectionLimit { limit, by_client, excess, dosers } in &self.source.limits {
+            let admitted = match (by_client, dosers) {
+                (true, Some(dosers)) => dosers.admit(tally, limit, |key| key.client(client), at),
+                (true, None) => tally.admit(limit, &tally.key(limit).client(client), at),
+                (false, _) => tally.admit_any(limit, at),
             };
             match (admitted, excess) {
                 (Ok(()), _) => {}
@@ -171,7 +181,12 @@ pub(crate) fn read(service: Subject<'_>, source: &v1::VirtualService, findings: 
 
 fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<ConnectionLimit> {
     use v1::rate_limit::Action;
-    if from.of_failures || from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
+    if from.of_failures
+        || from.strangers.is_some()
+        || from.by_path
+        || !from.by_field.is_empty()
+        || !from.by_cookie.is_empty()
+    {
         findings.error(service, &*from.name, "limits connections, which have no path, field or cookie");
         return None;
     }
@@ -183,7 +198,13 @@ fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Finding
             return None;
         }
     };
-    let is_sound = check_numbers(service, &from.name, from, findings);
+    if !check_numbers(service, &from.name, from, findings) {
+        return None;
+    }
+    let dosers = match &from.dosers {
+        None => None,
+        Some(dosers) => Some(Box::new(Dosers::read(service, from, dosers, findings)?)),
+    };
     let limit = Limit::new("", &from.name, from.count, from.period_s, from.burst);
-    is_sound.then_some(ConnectionLimit { limit, by_client: from.by_client, excess })
+    Some(ConnectionLimit { limit, by_client: from.by_client, excess, dosers })
 }

@@ -21,6 +21,7 @@ mod compared;
 mod connect_rate;
 mod content;
 mod difference;
+mod dosers;
 mod error_pages;
 mod fail_action;
 mod finding;

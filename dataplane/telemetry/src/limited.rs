@@ -32,6 +32,11 @@ limits! {
     ClientFailures = "client_failures",
     PathFailures = "path_failures",
     ClientPathFailures = "client_path_failures",
+    /// Requests of clients, or for paths, that are not known, or known to be bad.
+    UnknownClients = "unknown_clients",
+    BadClients = "bad_clients",
+    UnknownPaths = "unknown_paths",
+    BadPaths = "bad_paths",
     /// A DataScript says what is counted.
     ScriptRequests = "script_requests",
     /// All connections together have the rate.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rate::Beyond;
-use weir_rules::{Asked, Edits, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
+use weir_rules::{Asked, Edits, Exceeded, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
 use weir_script::Ending;
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::{Cause, Limited};
@@ -167,7 +167,7 @@ impl Received<'_> {
                 records.note_admitted(client.noted, &admitted);
             }
             if let Some(next) = self.ended(io, client, &judged, date) {
-                records.limited = judged.beyond.map(|exceeded| limited(exceeded.limit));
+                records.limited = judged.beyond.map(|exceeded| limited(&exceeded));
                 return next;
             }
             if let Err(error) = admitted.outcome {
@@ -399,7 +399,7 @@ impl Received<'_> {
     #[inline(never)]
     fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
         let (http, facts) = (self.service.http()?, &client.facts);
-        let beyond = judged.beyond.map(|exceeded| exceeded.beyond);
+        let beyond = judged.beyond.map(|exceeded| exceeded.refusal.beyond);
         let cause = beyond.map(|_| Cause::ClientRequestRate);
         match &judged.verdict {
             Verdict::Pass => None,
@@ -488,9 +488,17 @@ fn write_edited<S: HeadSink>(
     edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out));
 }
 
-/// Whose rate a limit of requests is.
+/// Whose rate a request exceeds.
 #[cold]
-fn limited(limit: &RequestLimit) -> Limited {
+fn limited(Exceeded { limit, refusal }: &Exceeded<'_>) -> Limited {
+    if let Some(strangers) = &limit.strangers {
+        return match (strangers.by_path, refusal.is_bad) {
+            (false, false) => Limited::UnknownClients,
+            (false, true) => Limited::BadClients,
+            (true, false) => Limited::UnknownPaths,
+            (true, true) => Limited::BadPaths,
+        };
+    }
     match limit {
         RequestLimit { by_field: Some(_), .. } | RequestLimit { by_cookie: Some(_), .. } => Limited::FieldRequests,
         RequestLimit { of_failures: true, by_client: true, by_path: true, .. } => Limited::ClientPathFailures,

@@ -174,6 +174,102 @@ fn refusals_are_counted_by_whose_rate_it_is() {
     }
 }
 
+/// A limit of strangers: two in ten seconds, and one for the bad ones.
+fn strangers(by_client: bool, by_path: bool) -> RateLimit {
+    let strangers = api::Strangers { by_path, bad_count: 1 };
+    RateLimit { name: "strangers".into(), by_client, by_path, strangers: Some(strangers), ..two(refusal()) }
+}
+
+/// The plan with these limits, and a rule that refuses /bad.
+fn with_strangers(limits: Vec<RateLimit>) -> api::Plan {
+    let mut plan = recording(plan(1));
+    plan.virtual_services[0].stranger_limits = limits;
+    let bad =
+        security("bad", under("/bad"), Action::Response(api::LocalResponse { status: 404, ..Default::default() }));
+    with(plan, api::HttpPolicySet { security_rules: vec![bad], ..Default::default() })
+}
+
+impl Stage {
+    /// A client asks so many times, each time when the rate has room for it.
+    fn asks_slowly(&mut self, peer: &str, request: &str, times: usize) -> String {
+        let statuses: Vec<_> = (0..times)
+            .map(|_| {
+                self.tape.sleep(Duration::from_secs(10));
+                self.statuses(peer, request, 1)
+            })
+            .collect();
+        statuses.join(" ")
+    }
+}
+
+#[test]
+fn client_is_limited_until_it_is_known() {
+    let mut stage = Stage::new(&with_strangers(vec![strangers(true, false)]));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 3), "200 200 429");
+    assert_eq!(stage.limited(), [("unknown_clients", 1)]);
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/"), 8), ["200"; 8].join(" "));
+    stage.tape.sleep(Duration::from_secs(10));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 20), ["200"; 20].join(" "), "it is good now");
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/"), 3), "200 200 429", "another one is not");
+    stage.tape.sleep(Duration::from_secs(3_600));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 3), "200 200 429", "it is forgotten");
+}
+
+#[test]
+fn client_whose_requests_mostly_fail_has_less() {
+    let mut stage = Stage::new(&with_strangers(vec![strangers(true, false)]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/bad"), 12), ["404"; 12].join(" "));
+    stage.tape.sleep(Duration::from_secs(10));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 2), "200 429");
+    assert_eq!(stage.limited(), [("bad_clients", 1)]);
+}
+
+#[test]
+fn paths_are_known_as_clients_are() {
+    let mut stage = Stage::new(&with_strangers(vec![strangers(false, true)]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/known"), 12), ["200"; 12].join(" "));
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/%6bnown?q"), 9), ["200"; 9].join(" "));
+    assert_eq!(stage.statuses(PEER, &get("a", "/other"), 3), "200 200 429");
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/bad/1"), 12), ["404"; 12].join(" "));
+    stage.tape.sleep(Duration::from_secs(10));
+    assert_eq!(stage.statuses(PEER, &get("a", "/bad/1"), 2), "404 429");
+    assert_eq!(stage.limited(), [("unknown_paths", 1), ("bad_paths", 1)]);
+}
+
+#[test]
+fn strangers_have_one_rate_together_beside_that_of_each() {
+    let all = RateLimit { name: "all".into(), count: 3, ..strangers(false, false) };
+    let mut stage = Stage::new(&with_strangers(vec![all, strangers(true, false)]));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 1), "200");
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/"), 2), "200 200");
+    assert_eq!(stage.statuses("192.0.2.3:4000", &get("a", "/"), 1), "429");
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/"), 9), ["200"; 9].join(" "), "each request is remembered once");
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 9), ["200"; 9].join(" "));
+}
+
+#[test]
+fn unknown_and_bad_clients_have_one_rate_together() {
+    let strangers = Some(api::Strangers::default());
+    let mut stage = Stage::new(&with_strangers(vec![RateLimit { name: "all".into(), strangers, ..two(refusal()) }]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/bad"), 12), ["404"; 12].join(" "));
+    stage.tape.sleep(Duration::from_secs(10));
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/"), 1), "200");
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 2), "200 429");
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/"), 1), "429");
+    assert_eq!(stage.limited(), [("unknown_clients", 1), ("bad_clients", 1)]);
+}
+
+#[test]
+fn limit_of_strangers_that_only_reports_gets_to_know_them() {
+    let limit = RateLimit { action: None, ..strangers(true, false) };
+    let mut stage = Stage::new(&with_strangers(vec![limit]));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 12), ["200"; 12].join(" "));
+    let taken = stage.records();
+    let is_reported = |reasons: u64| reasons & Reasons::RATE_LIMITED.bits() != 0;
+    let reported = taken.records().iter().filter(|record| is_reported(record.reasons())).count();
+    assert_eq!(reported, 8, "of twelve requests, two are within the rate, and two of a good client");
+}
+
 #[test]
 fn client_gets_what_the_action_says() {
     use rate_limit::Action::{Close as Ends, Redirect, Response};

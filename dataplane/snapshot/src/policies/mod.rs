@@ -102,7 +102,7 @@ impl Parts {
             return None;
         }
         let Self { sets, destinations, limits, identity, tokens } = self;
-        let own = limits.iter().map(|rate| rate.limit.limit);
+        let own = limits.iter().flat_map(|rate| rate.limit.limits());
         let counted: Vec<_> = own.chain(sets.iter().flat_map(|set| set.limits())).collect();
         let tally = (!counted.is_empty()).then(|| tally(counted));
         Some(Box::new(ServicePolicies { rules: Policies::of(sets, limits, tally), destinations, identity, tokens }))

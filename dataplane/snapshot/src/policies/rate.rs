@@ -2,7 +2,7 @@
 
 use weir_api::dataplane::v1;
 use weir_rate::Limit;
-use weir_rules::{Excess, RateRule, RequestLimit};
+use weir_rules::{Excess, RateRule, RequestLimit, Strangers};
 use weir_wire::head::is_token;
 
 use super::rule::{check_redirect, check_response};
@@ -25,16 +25,21 @@ pub(crate) fn read_limits(
     source: &v1::VirtualService,
     findings: &mut Findings,
 ) -> Option<Vec<RateRule>> {
-    if source.http.is_none() && !source.request_limits.is_empty() {
+    if source.http.is_none() && !(source.request_limits.is_empty() && source.stranger_limits.is_empty()) {
         findings.error(subject, "request_limits", "limit requests of HTTP, which this virtual service does not use");
         return None;
     }
-    let limits = source.request_limits.iter().map(|limit| {
+    let limits = source.request_limits.iter().chain(&source.stranger_limits).map(|limit| {
         let place = Place { subject, at: &limit.name, scope: "", identity: &limit.name };
         read_limit(&place, limit, findings)
     });
     let limits: Vec<_> = limits.collect();
-    limits.into_iter().collect()
+    let mut limits: Vec<RateRule> = limits.into_iter().collect::<Option<_>>()?;
+    let mut remembered = [false; 2];
+    for strangers in limits.iter_mut().filter_map(|rate| rate.limit.strangers.as_mut()) {
+        strangers.remembers = !std::mem::replace(&mut remembered[usize::from(strangers.by_path)], true);
+    }
+    Some(limits)
 }
 
 /// `None`: it cannot be used; the findings say why.
@@ -58,19 +63,37 @@ pub(crate) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut
             Excess::Redirect(check_redirect(subject, &format!("{at}.action.redirect"), redirect, findings)?)
         }
     };
+    if from.strangers.is_some_and(|strangers| strangers.bad_count > from.count) {
+        findings.error(subject, format!("{at}.strangers.bad_count"), format!("is more than {}", from.count));
+        is_sound = false;
+    }
     let some = |name: &String| (!name.is_empty()).then(|| name.clone());
-    is_sound.then(|| RateRule {
+    if !is_sound {
+        return None;
+    }
+    let limit = Limit::new(scope, identity, from.count, from.period_s, from.burst);
+    Some(RateRule {
         name: from.name.clone(),
         limit: RequestLimit {
-            limit: Limit::new(scope, identity, from.count, from.period_s, from.burst),
+            limit,
             by_client: from.by_client,
             by_path: from.by_path,
             by_field: some(&from.by_field),
             by_cookie: some(&from.by_cookie),
             of_failures: from.of_failures,
+            strangers: from.strangers.map(|strangers| Box::new(read_strangers(place, limit, from, strangers))),
         },
         excess,
     })
+}
+
+/// They are remembered only where a virtual service has its limits.
+fn read_strangers(place: &Place<'_>, usual: Limit, from: &v1::RateLimit, strangers: v1::Strangers) -> Strangers {
+    let bad = match strangers.bad_count {
+        0 => usual,
+        count => Limit::new("bad", &format!("{} {}", place.scope, place.identity), count, from.period_s, 0),
+    };
+    Strangers::new(strangers.by_path, bad, false)
 }
 
 /// Whether the numbers of a rate are such as engines can count.

@@ -1386,6 +1386,8 @@ type RateLimit struct {
 	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`           // each value of this header field has its own rate; requests without it are not limited
 	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"`        // the same of a cookie
 	OfFailures    bool               `protobuf:"varint,12,opt,name=of_failures,json=ofFailures,proto3" json:"of_failures,omitempty"` // only requests that fail are counted (4xx, 5xx); beyond the rate, all of the key are refused
+	Strangers     *Strangers         `protobuf:"bytes,13,opt,name=strangers,proto3" json:"strangers,omitempty"`                      // only requests of clients, or for paths, that are not known to be good
+	Dosers        *Dosers            `protobuf:"bytes,14,opt,name=dosers,proto3" json:"dosers,omitempty"`                            // of connections, by client
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1517,6 +1519,20 @@ func (x *RateLimit) GetOfFailures() bool {
 	return false
 }
 
+func (x *RateLimit) GetStrangers() *Strangers {
+	if x != nil {
+		return x.Strangers
+	}
+	return nil
+}
+
+func (x *RateLimit) GetDosers() *Dosers {
+	if x != nil {
+		return x.Dosers
+	}
+	return nil
+}
+
 type isRateLimit_Action interface {
 	isRateLimit_Action()
 }
@@ -1539,6 +1555,121 @@ func (*RateLimit_Response) isRateLimit_Action() {}
 
 func (*RateLimit_Redirect) isRateLimit_Action() {}
 
+// Each engine knows clients or paths to be good after some requests, as long as few of these fail. Where most of them
+// fail, they are bad. All others are unknown.
+type Strangers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ByPath        bool                   `protobuf:"varint,1,opt,name=by_path,json=byPath,proto3" json:"by_path,omitempty"`       // paths; else clients
+	BadCount      uint32                 `protobuf:"varint,2,opt,name=bad_count,json=badCount,proto3" json:"bad_count,omitempty"` // what the bad ones have instead of count; 0: the same
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Strangers) Reset() {
+	*x = Strangers{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Strangers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Strangers) ProtoMessage() {}
+
+func (x *Strangers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Strangers.ProtoReflect.Descriptor instead.
+func (*Strangers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Strangers) GetByPath() bool {
+	if x != nil {
+		return x.ByPath
+	}
+	return false
+}
+
+func (x *Strangers) GetBadCount() uint32 {
+	if x != nil {
+		return x.BadCount
+	}
+	return 0
+}
+
+// Clients whose connections come far more often than the limit says have a lower one for a while.
+type Dosers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Count         uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`                                // so many in a period, those beyond the limit included: it is one of them
+	SlowedCount   uint32                 `protobuf:"varint,2,opt,name=slowed_count,json=slowedCount,proto3" json:"slowed_count,omitempty"` // what it has then instead of count
+	ForS          uint32                 `protobuf:"varint,3,opt,name=for_s,json=forS,proto3" json:"for_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dosers) Reset() {
+	*x = Dosers{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dosers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dosers) ProtoMessage() {}
+
+func (x *Dosers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dosers.ProtoReflect.Descriptor instead.
+func (*Dosers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Dosers) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Dosers) GetSlowedCount() uint32 {
+	if x != nil {
+		return x.SlowedCount
+	}
+	return 0
+}
+
+func (x *Dosers) GetForS() uint32 {
+	if x != nil {
+		return x.ForS
+	}
+	return 0
+}
+
 type HttpRequestRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rule  *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
@@ -1556,7 +1687,7 @@ type HttpRequestRule struct {
 
 func (x *HttpRequestRule) Reset() {
 	*x = HttpRequestRule{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1699,7 @@ func (x *HttpRequestRule) String() string {
 func (*HttpRequestRule) ProtoMessage() {}
 
 func (x *HttpRequestRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[17]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1712,7 @@ func (x *HttpRequestRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRequestRule.ProtoReflect.Descriptor instead.
 func (*HttpRequestRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HttpRequestRule) GetRule() *HttpRule {
@@ -1672,7 +1803,7 @@ type HttpResponseRule struct {
 
 func (x *HttpResponseRule) Reset() {
 	*x = HttpResponseRule{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1815,7 @@ func (x *HttpResponseRule) String() string {
 func (*HttpResponseRule) ProtoMessage() {}
 
 func (x *HttpResponseRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[18]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1828,7 @@ func (x *HttpResponseRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpResponseRule.ProtoReflect.Descriptor instead.
 func (*HttpResponseRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HttpResponseRule) GetRule() *HttpRule {
@@ -1732,7 +1863,7 @@ type PoolChoice struct {
 
 func (x *PoolChoice) Reset() {
 	*x = PoolChoice{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1875,7 @@ func (x *PoolChoice) String() string {
 func (*PoolChoice) ProtoMessage() {}
 
 func (x *PoolChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[19]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1888,7 @@ func (x *PoolChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolChoice.ProtoReflect.Descriptor instead.
 func (*PoolChoice) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PoolChoice) GetPoolUuid() string {
@@ -1793,7 +1924,7 @@ type HeaderEdit struct {
 
 func (x *HeaderEdit) Reset() {
 	*x = HeaderEdit{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1936,7 @@ func (x *HeaderEdit) String() string {
 func (*HeaderEdit) ProtoMessage() {}
 
 func (x *HeaderEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[20]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1949,7 @@ func (x *HeaderEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeaderEdit.ProtoReflect.Descriptor instead.
 func (*HeaderEdit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeaderEdit) GetKind() EditKind {
@@ -1860,7 +1991,7 @@ type HeaderValue struct {
 
 func (x *HeaderValue) Reset() {
 	*x = HeaderValue{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +2003,7 @@ func (x *HeaderValue) String() string {
 func (*HeaderValue) ProtoMessage() {}
 
 func (x *HeaderValue) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[21]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +2016,7 @@ func (x *HeaderValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeaderValue.ProtoReflect.Descriptor instead.
 func (*HeaderValue) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeaderValue) GetText() string {
@@ -1925,7 +2056,7 @@ type HttpRedirect struct {
 
 func (x *HttpRedirect) Reset() {
 	*x = HttpRedirect{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2068,7 @@ func (x *HttpRedirect) String() string {
 func (*HttpRedirect) ProtoMessage() {}
 
 func (x *HttpRedirect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[22]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2081,7 @@ func (x *HttpRedirect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRedirect.ProtoReflect.Descriptor instead.
 func (*HttpRedirect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HttpRedirect) GetStatus() uint32 {
@@ -2014,7 +2145,7 @@ type HttpRewrite struct {
 
 func (x *HttpRewrite) Reset() {
 	*x = HttpRewrite{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2157,7 @@ func (x *HttpRewrite) String() string {
 func (*HttpRewrite) ProtoMessage() {}
 
 func (x *HttpRewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[23]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2170,7 @@ func (x *HttpRewrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpRewrite.ProtoReflect.Descriptor instead.
 func (*HttpRewrite) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HttpRewrite) GetHost() []*UriToken {
@@ -2082,7 +2213,7 @@ type UriToken struct {
 
 func (x *UriToken) Reset() {
 	*x = UriToken{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2225,7 @@ func (x *UriToken) String() string {
 func (*UriToken) ProtoMessage() {}
 
 func (x *UriToken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[24]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2238,7 @@ func (x *UriToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UriToken.ProtoReflect.Descriptor instead.
 func (*UriToken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UriToken) GetKind() UriTokenKind {
@@ -2151,7 +2282,7 @@ type StringGroup struct {
 
 func (x *StringGroup) Reset() {
 	*x = StringGroup{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2294,7 @@ func (x *StringGroup) String() string {
 func (*StringGroup) ProtoMessage() {}
 
 func (x *StringGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[25]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2307,7 @@ func (x *StringGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringGroup.ProtoReflect.Descriptor instead.
 func (*StringGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StringGroup) GetUuid() string {
@@ -2217,7 +2348,7 @@ type StringPair struct {
 
 func (x *StringPair) Reset() {
 	*x = StringPair{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2360,7 @@ func (x *StringPair) String() string {
 func (*StringPair) ProtoMessage() {}
 
 func (x *StringPair) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[26]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2373,7 @@ func (x *StringPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringPair.ProtoReflect.Descriptor instead.
 func (*StringPair) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StringPair) GetKey() string {
@@ -2271,7 +2402,7 @@ type AddressGroup struct {
 
 func (x *AddressGroup) Reset() {
 	*x = AddressGroup{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2414,7 @@ func (x *AddressGroup) String() string {
 func (*AddressGroup) ProtoMessage() {}
 
 func (x *AddressGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[27]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2427,7 @@ func (x *AddressGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddressGroup.ProtoReflect.Descriptor instead.
 func (*AddressGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AddressGroup) GetUuid() string {
@@ -2342,7 +2473,7 @@ type TextMatch struct {
 
 func (x *TextMatch) Reset() {
 	*x = TextMatch{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2485,7 @@ func (x *TextMatch) String() string {
 func (*TextMatch) ProtoMessage() {}
 
 func (x *TextMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[28]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2498,7 @@ func (x *TextMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextMatch.ProtoReflect.Descriptor instead.
 func (*TextMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TextMatch) GetCriterion() TextCriterion {
@@ -2424,7 +2555,7 @@ type KeyDemands struct {
 
 func (x *KeyDemands) Reset() {
 	*x = KeyDemands{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2567,7 @@ func (x *KeyDemands) String() string {
 func (*KeyDemands) ProtoMessage() {}
 
 func (x *KeyDemands) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[29]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2580,7 @@ func (x *KeyDemands) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyDemands.ProtoReflect.Descriptor instead.
 func (*KeyDemands) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *KeyDemands) GetHeard() uint64 {
@@ -2479,7 +2610,7 @@ type LimitDemand struct {
 
 func (x *LimitDemand) Reset() {
 	*x = LimitDemand{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2622,7 @@ func (x *LimitDemand) String() string {
 func (*LimitDemand) ProtoMessage() {}
 
 func (x *LimitDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[30]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2635,7 @@ func (x *LimitDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitDemand.ProtoReflect.Descriptor instead.
 func (*LimitDemand) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LimitDemand) GetVirtualServiceUuid() string {
@@ -2553,7 +2684,7 @@ type KeyDemand struct {
 
 func (x *KeyDemand) Reset() {
 	*x = KeyDemand{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2696,7 @@ func (x *KeyDemand) String() string {
 func (*KeyDemand) ProtoMessage() {}
 
 func (x *KeyDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[31]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2709,7 @@ func (x *KeyDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyDemand.ProtoReflect.Descriptor instead.
 func (*KeyDemand) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KeyDemand) GetTag() uint64 {
@@ -2613,7 +2744,7 @@ type KeyShares struct {
 
 func (x *KeyShares) Reset() {
 	*x = KeyShares{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2756,7 @@ func (x *KeyShares) String() string {
 func (*KeyShares) ProtoMessage() {}
 
 func (x *KeyShares) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[32]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2769,7 @@ func (x *KeyShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyShares.ProtoReflect.Descriptor instead.
 func (*KeyShares) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KeyShares) GetNumber() uint64 {
@@ -2666,7 +2797,7 @@ type LimitShares struct {
 
 func (x *LimitShares) Reset() {
 	*x = LimitShares{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2809,7 @@ func (x *LimitShares) String() string {
 func (*LimitShares) ProtoMessage() {}
 
 func (x *LimitShares) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[33]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2822,7 @@ func (x *LimitShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitShares.ProtoReflect.Descriptor instead.
 func (*LimitShares) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LimitShares) GetVirtualServiceUuid() string {
@@ -2726,7 +2857,7 @@ type KeyShare struct {
 
 func (x *KeyShare) Reset() {
 	*x = KeyShare{}
-	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2869,7 @@ func (x *KeyShare) String() string {
 func (*KeyShare) ProtoMessage() {}
 
 func (x *KeyShare) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_rules_proto_msgTypes[34]
+	mi := &file_dataplane_v1_rules_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2882,7 @@ func (x *KeyShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyShare.ProtoReflect.Descriptor instead.
 func (*KeyShare) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KeyShare) GetTag() uint64 {
@@ -2854,7 +2985,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\rLocalResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\xb0\x03\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x9f\x04\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
 	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
@@ -2869,8 +3000,17 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	" \x01(\tR\abyField\x12\x1b\n" +
 	"\tby_cookie\x18\v \x01(\tR\bbyCookie\x12\x1f\n" +
 	"\vof_failures\x18\f \x01(\bR\n" +
-	"ofFailuresB\b\n" +
-	"\x06action\"\xef\x02\n" +
+	"ofFailures\x12:\n" +
+	"\tstrangers\x18\r \x01(\v2\x1c.weir.dataplane.v1.StrangersR\tstrangers\x121\n" +
+	"\x06dosers\x18\x0e \x01(\v2\x19.weir.dataplane.v1.DosersR\x06dosersB\b\n" +
+	"\x06action\"A\n" +
+	"\tStrangers\x12\x17\n" +
+	"\aby_path\x18\x01 \x01(\bR\x06byPath\x12\x1b\n" +
+	"\tbad_count\x18\x02 \x01(\rR\bbadCount\"V\n" +
+	"\x06Dosers\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\rR\x05count\x12!\n" +
+	"\fslowed_count\x18\x02 \x01(\rR\vslowedCount\x12\x13\n" +
+	"\x05for_s\x18\x03 \x01(\rR\x04forS\"\xef\x02\n" +
 	"\x0fHttpRequestRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
 	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12=\n" +
@@ -3021,7 +3161,7 @@ func file_dataplane_v1_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_dataplane_v1_rules_proto_goTypes = []any{
 	(EditKind)(0),            // 0: weir.dataplane.v1.EditKind
 	(HeaderVariable)(0),      // 1: weir.dataplane.v1.HeaderVariable
@@ -3044,29 +3184,31 @@ var file_dataplane_v1_rules_proto_goTypes = []any{
 	(*RedirectToHttps)(nil),  // 18: weir.dataplane.v1.RedirectToHttps
 	(*LocalResponse)(nil),    // 19: weir.dataplane.v1.LocalResponse
 	(*RateLimit)(nil),        // 20: weir.dataplane.v1.RateLimit
-	(*HttpRequestRule)(nil),  // 21: weir.dataplane.v1.HttpRequestRule
-	(*HttpResponseRule)(nil), // 22: weir.dataplane.v1.HttpResponseRule
-	(*PoolChoice)(nil),       // 23: weir.dataplane.v1.PoolChoice
-	(*HeaderEdit)(nil),       // 24: weir.dataplane.v1.HeaderEdit
-	(*HeaderValue)(nil),      // 25: weir.dataplane.v1.HeaderValue
-	(*HttpRedirect)(nil),     // 26: weir.dataplane.v1.HttpRedirect
-	(*HttpRewrite)(nil),      // 27: weir.dataplane.v1.HttpRewrite
-	(*UriToken)(nil),         // 28: weir.dataplane.v1.UriToken
-	(*StringGroup)(nil),      // 29: weir.dataplane.v1.StringGroup
-	(*StringPair)(nil),       // 30: weir.dataplane.v1.StringPair
-	(*AddressGroup)(nil),     // 31: weir.dataplane.v1.AddressGroup
-	(*TextMatch)(nil),        // 32: weir.dataplane.v1.TextMatch
-	(*KeyDemands)(nil),       // 33: weir.dataplane.v1.KeyDemands
-	(*LimitDemand)(nil),      // 34: weir.dataplane.v1.LimitDemand
-	(*KeyDemand)(nil),        // 35: weir.dataplane.v1.KeyDemand
-	(*KeyShares)(nil),        // 36: weir.dataplane.v1.KeyShares
-	(*LimitShares)(nil),      // 37: weir.dataplane.v1.LimitShares
-	(*KeyShare)(nil),         // 38: weir.dataplane.v1.KeyShare
+	(*Strangers)(nil),        // 21: weir.dataplane.v1.Strangers
+	(*Dosers)(nil),           // 22: weir.dataplane.v1.Dosers
+	(*HttpRequestRule)(nil),  // 23: weir.dataplane.v1.HttpRequestRule
+	(*HttpResponseRule)(nil), // 24: weir.dataplane.v1.HttpResponseRule
+	(*PoolChoice)(nil),       // 25: weir.dataplane.v1.PoolChoice
+	(*HeaderEdit)(nil),       // 26: weir.dataplane.v1.HeaderEdit
+	(*HeaderValue)(nil),      // 27: weir.dataplane.v1.HeaderValue
+	(*HttpRedirect)(nil),     // 28: weir.dataplane.v1.HttpRedirect
+	(*HttpRewrite)(nil),      // 29: weir.dataplane.v1.HttpRewrite
+	(*UriToken)(nil),         // 30: weir.dataplane.v1.UriToken
+	(*StringGroup)(nil),      // 31: weir.dataplane.v1.StringGroup
+	(*StringPair)(nil),       // 32: weir.dataplane.v1.StringPair
+	(*AddressGroup)(nil),     // 33: weir.dataplane.v1.AddressGroup
+	(*TextMatch)(nil),        // 34: weir.dataplane.v1.TextMatch
+	(*KeyDemands)(nil),       // 35: weir.dataplane.v1.KeyDemands
+	(*LimitDemand)(nil),      // 36: weir.dataplane.v1.LimitDemand
+	(*KeyDemand)(nil),        // 37: weir.dataplane.v1.KeyDemand
+	(*KeyShares)(nil),        // 38: weir.dataplane.v1.KeyShares
+	(*LimitShares)(nil),      // 39: weir.dataplane.v1.LimitShares
+	(*KeyShare)(nil),         // 40: weir.dataplane.v1.KeyShare
 }
 var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	15, // 0: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
-	21, // 1: weir.dataplane.v1.HttpPolicySet.request_rules:type_name -> weir.dataplane.v1.HttpRequestRule
-	22, // 2: weir.dataplane.v1.HttpPolicySet.response_rules:type_name -> weir.dataplane.v1.HttpResponseRule
+	23, // 1: weir.dataplane.v1.HttpPolicySet.request_rules:type_name -> weir.dataplane.v1.HttpRequestRule
+	24, // 2: weir.dataplane.v1.HttpPolicySet.response_rules:type_name -> weir.dataplane.v1.HttpResponseRule
 	6,  // 3: weir.dataplane.v1.HttpRule.match:type_name -> weir.dataplane.v1.HttpMatch
 	8,  // 4: weir.dataplane.v1.HttpMatch.client:type_name -> weir.dataplane.v1.AddressMatch
 	8,  // 5: weir.dataplane.v1.HttpMatch.source:type_name -> weir.dataplane.v1.AddressMatch
@@ -3074,20 +3216,20 @@ var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	12, // 7: weir.dataplane.v1.HttpMatch.scheme:type_name -> weir.dataplane.v1.SchemeMatch
 	13, // 8: weir.dataplane.v1.HttpMatch.method:type_name -> weir.dataplane.v1.NameMatch
 	13, // 9: weir.dataplane.v1.HttpMatch.version:type_name -> weir.dataplane.v1.NameMatch
-	32, // 10: weir.dataplane.v1.HttpMatch.path:type_name -> weir.dataplane.v1.TextMatch
-	32, // 11: weir.dataplane.v1.HttpMatch.query:type_name -> weir.dataplane.v1.TextMatch
-	32, // 12: weir.dataplane.v1.HttpMatch.host:type_name -> weir.dataplane.v1.TextMatch
+	34, // 10: weir.dataplane.v1.HttpMatch.path:type_name -> weir.dataplane.v1.TextMatch
+	34, // 11: weir.dataplane.v1.HttpMatch.query:type_name -> weir.dataplane.v1.TextMatch
+	34, // 12: weir.dataplane.v1.HttpMatch.host:type_name -> weir.dataplane.v1.TextMatch
 	14, // 13: weir.dataplane.v1.HttpMatch.fields:type_name -> weir.dataplane.v1.FieldMatch
 	14, // 14: weir.dataplane.v1.HttpMatch.cookie:type_name -> weir.dataplane.v1.FieldMatch
 	8,  // 15: weir.dataplane.v1.HttpMatch.place:type_name -> weir.dataplane.v1.AddressMatch
 	10, // 16: weir.dataplane.v1.HttpMatch.status:type_name -> weir.dataplane.v1.NumberMatch
-	32, // 17: weir.dataplane.v1.HttpMatch.location:type_name -> weir.dataplane.v1.TextMatch
+	34, // 17: weir.dataplane.v1.HttpMatch.location:type_name -> weir.dataplane.v1.TextMatch
 	14, // 18: weir.dataplane.v1.HttpMatch.response_fields:type_name -> weir.dataplane.v1.FieldMatch
-	32, // 19: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	34, // 19: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
 	6,  // 20: weir.dataplane.v1.HostRule.match:type_name -> weir.dataplane.v1.HttpMatch
 	9,  // 21: weir.dataplane.v1.AddressMatch.ranges:type_name -> weir.dataplane.v1.AddressRange
 	11, // 22: weir.dataplane.v1.NumberMatch.ranges:type_name -> weir.dataplane.v1.NumberRange
-	32, // 23: weir.dataplane.v1.FieldMatch.value:type_name -> weir.dataplane.v1.TextMatch
+	34, // 23: weir.dataplane.v1.FieldMatch.value:type_name -> weir.dataplane.v1.TextMatch
 	5,  // 24: weir.dataplane.v1.HttpSecurityRule.rule:type_name -> weir.dataplane.v1.HttpRule
 	16, // 25: weir.dataplane.v1.HttpSecurityRule.close:type_name -> weir.dataplane.v1.Close
 	19, // 26: weir.dataplane.v1.HttpSecurityRule.response:type_name -> weir.dataplane.v1.LocalResponse
@@ -3096,36 +3238,38 @@ var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	20, // 29: weir.dataplane.v1.HttpSecurityRule.rate_limit:type_name -> weir.dataplane.v1.RateLimit
 	16, // 30: weir.dataplane.v1.RateLimit.close:type_name -> weir.dataplane.v1.Close
 	19, // 31: weir.dataplane.v1.RateLimit.response:type_name -> weir.dataplane.v1.LocalResponse
-	26, // 32: weir.dataplane.v1.RateLimit.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	5,  // 33: weir.dataplane.v1.HttpRequestRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	24, // 34: weir.dataplane.v1.HttpRequestRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	26, // 35: weir.dataplane.v1.HttpRequestRule.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	19, // 36: weir.dataplane.v1.HttpRequestRule.response:type_name -> weir.dataplane.v1.LocalResponse
-	23, // 37: weir.dataplane.v1.HttpRequestRule.pool:type_name -> weir.dataplane.v1.PoolChoice
-	27, // 38: weir.dataplane.v1.HttpRequestRule.rewrite:type_name -> weir.dataplane.v1.HttpRewrite
-	5,  // 39: weir.dataplane.v1.HttpResponseRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	24, // 40: weir.dataplane.v1.HttpResponseRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	26, // 41: weir.dataplane.v1.HttpResponseRule.location:type_name -> weir.dataplane.v1.HttpRedirect
-	0,  // 42: weir.dataplane.v1.HeaderEdit.kind:type_name -> weir.dataplane.v1.EditKind
-	25, // 43: weir.dataplane.v1.HeaderEdit.value:type_name -> weir.dataplane.v1.HeaderValue
-	1,  // 44: weir.dataplane.v1.HeaderValue.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	28, // 45: weir.dataplane.v1.HttpRedirect.host:type_name -> weir.dataplane.v1.UriToken
-	28, // 46: weir.dataplane.v1.HttpRedirect.path:type_name -> weir.dataplane.v1.UriToken
-	28, // 47: weir.dataplane.v1.HttpRewrite.host:type_name -> weir.dataplane.v1.UriToken
-	28, // 48: weir.dataplane.v1.HttpRewrite.path:type_name -> weir.dataplane.v1.UriToken
-	2,  // 49: weir.dataplane.v1.UriToken.kind:type_name -> weir.dataplane.v1.UriTokenKind
-	30, // 50: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
-	9,  // 51: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
-	3,  // 52: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
-	34, // 53: weir.dataplane.v1.KeyDemands.limits:type_name -> weir.dataplane.v1.LimitDemand
-	35, // 54: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
-	37, // 55: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
-	38, // 56: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	28, // 32: weir.dataplane.v1.RateLimit.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	21, // 33: weir.dataplane.v1.RateLimit.strangers:type_name -> weir.dataplane.v1.Strangers
+	22, // 34: weir.dataplane.v1.RateLimit.dosers:type_name -> weir.dataplane.v1.Dosers
+	5,  // 35: weir.dataplane.v1.HttpRequestRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	26, // 36: weir.dataplane.v1.HttpRequestRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
+	28, // 37: weir.dataplane.v1.HttpRequestRule.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	19, // 38: weir.dataplane.v1.HttpRequestRule.response:type_name -> weir.dataplane.v1.LocalResponse
+	25, // 39: weir.dataplane.v1.HttpRequestRule.pool:type_name -> weir.dataplane.v1.PoolChoice
+	29, // 40: weir.dataplane.v1.HttpRequestRule.rewrite:type_name -> weir.dataplane.v1.HttpRewrite
+	5,  // 41: weir.dataplane.v1.HttpResponseRule.rule:type_name -> weir.dataplane.v1.HttpRule
+	26, // 42: weir.dataplane.v1.HttpResponseRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
+	28, // 43: weir.dataplane.v1.HttpResponseRule.location:type_name -> weir.dataplane.v1.HttpRedirect
+	0,  // 44: weir.dataplane.v1.HeaderEdit.kind:type_name -> weir.dataplane.v1.EditKind
+	27, // 45: weir.dataplane.v1.HeaderEdit.value:type_name -> weir.dataplane.v1.HeaderValue
+	1,  // 46: weir.dataplane.v1.HeaderValue.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	30, // 47: weir.dataplane.v1.HttpRedirect.host:type_name -> weir.dataplane.v1.UriToken
+	30, // 48: weir.dataplane.v1.HttpRedirect.path:type_name -> weir.dataplane.v1.UriToken
+	30, // 49: weir.dataplane.v1.HttpRewrite.host:type_name -> weir.dataplane.v1.UriToken
+	30, // 50: weir.dataplane.v1.HttpRewrite.path:type_name -> weir.dataplane.v1.UriToken
+	2,  // 51: weir.dataplane.v1.UriToken.kind:type_name -> weir.dataplane.v1.UriTokenKind
+	32, // 52: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
+	9,  // 53: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
+	3,  // 54: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
+	36, // 55: weir.dataplane.v1.KeyDemands.limits:type_name -> weir.dataplane.v1.LimitDemand
+	37, // 56: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
+	39, // 57: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
+	40, // 58: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_rules_proto_init() }
@@ -3145,7 +3289,7 @@ func file_dataplane_v1_rules_proto_init() {
 		(*RateLimit_Response)(nil),
 		(*RateLimit_Redirect)(nil),
 	}
-	file_dataplane_v1_rules_proto_msgTypes[17].OneofWrappers = []any{
+	file_dataplane_v1_rules_proto_msgTypes[19].OneofWrappers = []any{
 		(*HttpRequestRule_Redirect)(nil),
 		(*HttpRequestRule_Response)(nil),
 		(*HttpRequestRule_Pool)(nil),
@@ -3156,7 +3300,7 @@ func file_dataplane_v1_rules_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_rules_proto_rawDesc), len(file_dataplane_v1_rules_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
