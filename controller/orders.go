@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
@@ -106,29 +107,40 @@ func putAssignments(tx *admit.Tx, assignments []place.Assignment) error {
 	return nil
 }
 
-// RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
-// ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
-func (o *orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error) {
+// RotateKeys turns the rings of session tickets of all SSL profiles that clients of a virtual service may have. All
+// virtual services with one of the profiles share its ring. RotateKeys returns the uuids of the profiles. Error:
+// *place.Refusal.
+func (o *orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profiles []string, err error) {
 	read, err := o.reader.read(tx.View())
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	vs, err := virtualServiceOf(read.model, virtualServiceUUID)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if vs.SSLProfile == nil {
-		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
+		return nil, &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
 			"%s has no SSL profile, and no session tickets", vs.Name)}
 	}
-	ring := read.rings.Of(vs.SSLProfile.UUID)
-	if ring == nil {
-		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
-			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout", vs.SSLProfile.Name)}
+	for _, profile := range vs.SSLProfiles() {
+		ring := read.rings.Of(profile.UUID)
+		if ring == nil || slices.Contains(profiles, ring.Profile) {
+			continue
+		}
+		record, err := store.RecordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
+		if err != nil {
+			return nil, err
+		}
+		if err = tx.Keep(record); err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, ring.Profile)
 	}
-	record, err := store.RecordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
-	if err == nil {
-		err = tx.Keep(record)
+	if len(profiles) == 0 {
+		return nil, &place.Refusal{Field: "ssl_profile_ref", Problem: fmt.Sprintf(
+			"SSL profile %s has no keys of session tickets: it needs enable_ssl_session_reuse and an ssl_session_timeout",
+			vs.SSLProfile.Name)}
 	}
-	return ring.Profile, err
+	return profiles, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,37 +24,60 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	before := tickets.Ring{Profile: "sslprofile-1", Lifetime: time.Hour, Previous: []byte("a"), Current: []byte("b"),
 		Next: []byte("c")}
 	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
-		for _, profile := range []string{"sslprofile-1", "sslprofile-2"} {
+		for _, profile := range []string{"sslprofile-1", "sslprofile-2", "sslprofile-3"} {
 			put(tx, "sslprofile", profile, schema.Object{})
 		}
 		put(tx, "virtualservice", "vs-1", schema.Object{"ssl_profile_ref": "/api/sslprofile/sslprofile-1"})
 		put(tx, "virtualservice", "vs-2", schema.Object{"ssl_profile_ref": "/api/sslprofile/sslprofile-2"})
 		put(tx, "virtualservice", "vs-3", schema.Object{})
-		record, err := store.RecordOf(ringKind, before.Profile, before)
-		if err == nil {
+		selector := func(profile string) schema.Object {
+			return schema.Object{"client_ip_list": schema.Object{"match_criteria": "IS_IN",
+				"prefixes": []any{schema.Object{"ip_addr": schema.Object{"addr": "10.0.0.0", "type": "V4"},
+					"mask": int64(8)}}},
+				"ssl_profile_ref": "/api/sslprofile/" + profile}
+		}
+		put(tx, "virtualservice", "vs-4", schema.Object{"ssl_profile_ref": "/api/sslprofile/sslprofile-1",
+			"ssl_profile_selectors": []any{selector("sslprofile-3"), selector("sslprofile-1")}})
+		for _, profile := range []string{"sslprofile-1", "sslprofile-3"} {
+			ring := before
+			ring.Profile = profile
+			record, err := store.RecordOf(ringKind, profile, ring)
+			if err != nil {
+				return err
+			}
 			tx.Put(record)
 		}
-		return err
+		return nil
 	}))
 	gate := gateOf(t, objects)
-	rotate := func(vs string) (profile string, err error) {
+	rotate := func(vs string) (profiles []string, err error) {
 		failure := gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
-			profile, err = (&orders{reader: &reader{}}).RotateKeys(tx, vs)
+			profiles, err = (&orders{reader: &reader{}}).RotateKeys(tx, vs)
 			return nil
 		})
 		must(t, failure)
-		return profile, err
+		return profiles, err
 	}
-	if profile, err := rotate("vs-1"); profile != "sslprofile-1" || err != nil {
-		t.Fatalf("%q, %v", profile, err)
+	ringOf := func(profile string) *tickets.Ring {
+		read, err := new(reader).read(objects.View())
+		must(t, err)
+		return read.rings.Of(profile)
 	}
-	read, err := new(reader).read(objects.View())
-	must(t, err)
-	after := read.rings.Of("sslprofile-1")
+	if profiles, err := rotate("vs-1"); !slices.Equal(profiles, []string{"sslprofile-1"}) || err != nil {
+		t.Fatalf("%q, %v", profiles, err)
+	}
+	after := ringOf("sslprofile-1")
 	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) ||
 		len(after.Next) != tickets.SecretBytes ||
 		!after.Turned.After(before.Turned) || after.Lifetime != time.Hour {
 		t.Errorf("turned to %+v", after)
+	}
+	if profiles, err := rotate("vs-4"); !slices.Equal(profiles, []string{"sslprofile-1", "sslprofile-3"}) ||
+		err != nil {
+		t.Errorf("with selectors: %q, %v", profiles, err)
+	}
+	if again := ringOf("sslprofile-1"); !bytes.Equal(again.Current, after.Next) {
+		t.Error("a profile of two selectors is not turned just once")
 	}
 	for vs, want := range map[string]string{
 		"vs-2": "enable_ssl_session_reuse", "vs-3": "has no SSL profile", "vs-none": "cannot be read",

@@ -107,11 +107,11 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 func rotateKeysCommand(kind *schema.Kind) *cobra.Command {
 	command := &cobra.Command{
 		Use: "rotatekeys NAME", Short: "Make TLS session tickets with the next key now",
-		Long: `Have all engines make TLS session tickets with the next key now, before its time. This affects all virtual services with the same SSL
-profile. Engines still accept tickets of the previous key. To replace every key, rotate three times.`,
+		Long: `Have all engines make TLS session tickets with the next key now, before its time. This affects all virtual services that have one of its SSL
+profiles. Engines still accept tickets of the previous key. To replace every key, rotate three times.`,
 	}
 	return acting(command, kind, func(name string, _ client.Object) string {
-		return name + " makes session tickets by the next key, with all that have its SSL profile."
+		return name + " makes session tickets by the next key, with all that have one of its SSL profiles."
 	})
 }
 

@@ -51,8 +51,8 @@ func (w *Watch) see(pool *scaled, alarms func() alarms) sight {
 		for i, member := range of.Members {
 			place, has := at[member.ID]
 			switch {
-			case !has && !named:
-				continue // it is removed already
+			case !has && (!named || member.OfGroup):
+				continue // it is removed already, or no server of the policy's
 			case !has:
 				place = len(seen.servers)
 				seen.servers = append(seen.servers, server{id: member.ID, key: member.ID,

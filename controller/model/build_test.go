@@ -313,7 +313,7 @@ func TestPoolsOfAVirtualServiceAreItsOwnAndThoseOfRulesInForce(t *testing.T) {
 func TestAddressesOfAGroupAreServersOfThePool(t *testing.T) {
 	w := seed(t)
 	w.add(t, "ipaddrgroup", "farm-1", `{"name":"farm","addrs":[{"addr":"10.0.0.1","type":"V4"},
-		{"addr":"2001:db8::7","type":"V6"}],
+		{"addr":"2001:db8::7","type":"V6"},{"addr":"::ffff:10.0.0.9","type":"V6"}],
 		"ranges":[{"begin":{"addr":"10.0.0.9","type":"V4"},"end":{"addr":"10.0.0.10","type":"V4"}}],
 		"prefixes":[{"ip_addr":{"addr":"10.1.0.0","type":"V4"},"mask":24}]}`)
 	w.add(t, "pool", "pool-9", `{"name":"grouped","default_server_port":81,"ipaddrgroup_ref":"farm-1",

@@ -229,6 +229,7 @@ type Member struct {
 	kinds.Server
 	ID      string // "10.0.0.1:80"
 	Address netip.AddrPort
+	OfGroup bool // ipaddrgroup_ref brings it
 }
 
 // HealthMonitor is a health monitor. Check has the settings of HTTP and HTTPS monitors.

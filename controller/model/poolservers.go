@@ -32,6 +32,7 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 	// The pool shares the list with the object as it was read.
 	p.Members = slices.Clip(p.Members)
 	add := func(address netip.Addr) (full bool) {
+		address = address.Unmap() // "::ffff:10.0.0.1" is the server 10.0.0.1
 		server := *usualServer
 		server.Hostname = address.String()
 		server.IP = &kinds.IPAddr{Addr: address.String(), Type: "V4"}
@@ -48,7 +49,7 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 		taken[id] = true
 		p.ofGroup++
 		p.Members = append(p.Members, Member{
-			Server: server, ID: id, Address: netip.AddrPortFrom(address, uint16(p.DefaultServerPort)),
+			Server: server, ID: id, Address: netip.AddrPortFrom(address, uint16(p.DefaultServerPort)), OfGroup: true,
 		})
 		return false
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
@@ -24,6 +25,7 @@ func accessRules(policy *model.SSOPolicy, report *report) *dataplanev1.AccessRul
 	to := &dataplanev1.AccessRules{}
 	for _, placed := range authentication {
 		rule := set.accessRule("authentication_policy.authn_rules", placed.At, placed.Rule.Name)
+		rule.warnOfRawPath(placed.Rule.Match.Target())
 		match := rule.accessMatch(placed.Rule.Match.Target())
 		to.Authentication = append(to.Authentication, &dataplanev1.AuthenticationRule{
 			Rule: rule.common(match, false, false), Skip: placed.Rule.Skips(),
@@ -31,6 +33,8 @@ func accessRules(policy *model.SSOPolicy, report *report) *dataplanev1.AccessRul
 	}
 	for _, placed := range authorization {
 		rule := set.accessRule("authorization_policy.authz_rules", placed.At, placed.Rule.Name)
+		rule.warnOfRawPath(placed.Rule.Match.Target())
+		rule.warnOfMissingClaims(placed.Rule)
 		to.Authorization = append(to.Authorization, rule.authorization(placed.Rule))
 	}
 	report.findings = append(report.findings, set.report.findings...)
@@ -57,6 +61,30 @@ func warnOfOpenEnd(subject subject, rules []kinds.Placed[kinds.AuthorizationRule
 		report.warn(subject, "authorization_policy.authz_rules",
 			"end without a rule for all requests: whoever has a good token, and matches no rule, is let in. "+
 				"Add a last rule with match {}, and HTTP_LOCAL_RESPONSE or ALLOW_ACCESS")
+	}
+}
+
+// warnOfRawPath warns of a path that is to be compared as the client wrote it: engines compare the decoded path, as
+// servers do.
+func (r *ruleReader) warnOfRawPath(match *kinds.MatchTarget) {
+	if match != nil && match.Path != nil && !match.Path.Decoded {
+		r.warn("match.path.match_decoded_string",
+			"is false, and has no effect: a rule about /admin must hold for /%%61dmin")
+	}
+}
+
+// warnOfMissingClaims warns of a rule that refuses tokens by what a claim is not, and lets those in that lack the
+// claim.
+func (r *ruleReader) warnOfMissingClaims(rule *kinds.AuthorizationRule) {
+	if rule.Allows() {
+		return
+	}
+	for i, claim := range rule.Match.Claims() {
+		if claim.IsMandatory && claim.Text != nil && strings.HasPrefix(claim.Text.Criteria, "DOES_NOT_") {
+			r.warn(fmt.Sprintf("match.access_token.matches[%d].is_mandatory", i),
+				"is true: the rule does not refuse tokens "+
+					"that have no claim %s. Set it to false to refuse them, too", claim.Name)
+		}
 	}
 }
 

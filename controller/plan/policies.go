@@ -83,6 +83,11 @@ func (r *ruleReader) refuse(field, format string, args ...any) {
 	r.report.block(r.subject, r.field+field, "rule %s: %s", r.name, fmt.Sprintf(format, args...))
 }
 
+// warn says what the rule does not do.
+func (r *ruleReader) warn(field, format string, args ...any) {
+	r.report.warn(r.subject, r.field+field, "rule %s: %s", r.name, fmt.Sprintf(format, args...))
+}
+
 func (r *ruleReader) common(match *dataplanev1.HttpMatch, log, allHeaders bool) *dataplanev1.HttpRule {
 	return &dataplanev1.HttpRule{
 		Name: r.name, Position: uint32(r.at), Match: match, Log: log || allHeaders, AllHeaders: allHeaders,

@@ -32,7 +32,9 @@ func tokenRules(subject subject, vs *model.VirtualService, report *report) *data
 		if vs.HTTP != nil && vs.Parent != nil && vs.Parent.SSOPolicyRef != "" {
 			report.warn(subject, "sso_policy_ref",
 				"is empty: requests for this child need no token, although those that "+
-					"stay with its parent %s do. Give it a policy and jwt_config, if they shall", vs.Parent.Name)
+					"stay with its parent %s do. A path such as /public/../admin is for the child, too, if its path is /public, "+
+					"and its servers may read it as /admin. Give the child a policy and jwt_config, or let authn_rules of the "+
+					"parent's policy skip the token", vs.Parent.Name)
 		}
 		return nil
 	case vs.SSOPolicyRef == "":

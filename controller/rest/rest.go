@@ -52,9 +52,9 @@ type Orders interface {
 	// Purge has engines answer no more with what they have stored of some URIs of a virtual service, or of all if there
 	// are none. It tells whether all is purged. Error: *place.Refusal.
 	Purge(tx *admit.Tx, virtualServiceUUID string, uris []string, prefix bool) (all bool, err error)
-	// RotateKeys turns the ring of session ticket keys. It returns the uuid of the SSL profile that the ring belongs
-	// to.
-	RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error)
+	// RotateKeys turns the rings of session ticket keys. It returns the uuids of the SSL profiles that the rings belong
+	// to, that of ssl_profile_ref first.
+	RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profiles []string, err error)
 	// Redistribute swaps virtual services of a group with their standbys, and returns how many.
 	Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error)
 }

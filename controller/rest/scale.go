@@ -92,19 +92,27 @@ func scale(verb place.Verb) handler {
 	}
 }
 
-// rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys it has rotated.
+// rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profiles whose keys it has rotated.
 func rotateKeys(c *call) error {
-	var profile string
-	err := c.act("rotatekeys", func(tx *admit.Tx, vs *store.Record) (err error) {
-		if profile, err = c.api.orders.RotateKeys(tx, vs.UUID); err != nil {
+	var refs []any
+	err := c.act("rotatekeys", func(tx *admit.Tx, vs *store.Record) error {
+		profiles, err := c.api.orders.RotateKeys(tx, vs.UUID)
+		if err != nil {
 			return err
 		}
-		return c.mayTurn(tx.View(), profile)
+		refs = nil
+		for _, profile := range profiles {
+			if err := c.mayTurn(tx.View(), profile); err != nil {
+				return err
+			}
+			refs = append(refs, schema.RefPath("sslprofile", profile))
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
+	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_refs": refs}))
 }
 
 // mayTurn refuses new ticket keys to those who may not write the SSL profile: all virtual services with the profile

@@ -36,11 +36,11 @@ func (h *heard) Order(_ *admit.Tx, _ string, order place.Order) (engines int, te
 	return 2, func() {}, nil
 }
 
-func (h *heard) RotateKeys(*admit.Tx, string) (string, error) {
+func (h *heard) RotateKeys(*admit.Tx, string) ([]string, error) {
 	if len(h.orders) > 0 {
-		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: "web has no SSL profile"}
+		return nil, &place.Refusal{Field: "ssl_profile_ref", Problem: "web has no SSL profile"}
 	}
-	return cmp.Or(h.profile, "sslprofile-1"), nil
+	return []string{cmp.Or(h.profile, "sslprofile-1")}, nil
 }
 
 func (h *heard) Redistribute(*admit.Tx, string) (int, error) {
@@ -73,7 +73,7 @@ func TestKeysAreRotatedWhereThereAreAny(t *testing.T) {
 	c := h.login()
 	path := fmt.Sprintf("/api/virtualservice/%v/rotatekeys", c.virtualService("web", nil)["uuid"])
 	if answer := c.want(http.StatusOK, "POST", path, schema.Object{"vip_id": "1"}); !strings.HasSuffix(
-		fmt.Sprint(answer["ssl_profile_ref"]), "/api/sslprofile/sslprofile-1") {
+		fmt.Sprint(answer["ssl_profile_refs"]), "/api/sslprofile/sslprofile-1]") {
 		t.Errorf("answered %v", answer)
 	}
 	c.refused(http.StatusBadRequest, "to_new_se: has no effect", "POST", path, schema.Object{"to_new_se": true})
