@@ -122,6 +122,9 @@ func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
 		err := s.sockets.open(s.step.comes, s.Segments)
+		if err == nil {
+			err = life.ready(s.sockets, s.step.comes)
+		}
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
 			s.conclude(life, false, failed.findings())
 			continue
@@ -155,7 +158,9 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 		s.Observer.Demanded(frame.KeyDemands)
 	case *dataplanev1.FromDataplane_Sample:
 		life.silence = 0
-		s.Observer.Sampled(sampleOf(frame.Sample))
+		sample := sampleOf(frame.Sample)
+		s.tend(sample.Up)
+		s.Observer.Sampled(sample)
 	case *dataplanev1.FromDataplane_Records:
 		s.hearRecords(frame.Records)
 	default:
@@ -186,6 +191,8 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 		}
 		life.forgetStates(s.step.members)
 		s.closeUnused(life, s.step.take(s.serving))
+		s.listenAlways(plan, s.step.comes)
+		s.samples = 0
 		s.status.ServingRevision = plan.Revision
 		s.become(Running, "")
 	} else {

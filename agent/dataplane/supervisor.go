@@ -96,6 +96,9 @@ type Supervisor struct {
 	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
 	process *process // nil: none runs
 	status  Status
+	workers uint32 // of the data plane
+	samples int    // since the last Plan that it applied, or since it greeted
+	failure string // of listening again; the last that was logged
 }
 
 // New makes a supervisor that does nothing before Run.
@@ -313,6 +316,7 @@ func (s *Supervisor) await(ctx context.Context, process *process) (*life, error)
 func (s *Supervisor) greeted(life *life) {
 	s.process = life.process
 	s.forgetShares()
+	s.workers, s.samples = life.hello.GetWorkers(), 0
 	s.rollout.begin(life.hello.GetAppliedRevision())
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)

@@ -32,6 +32,9 @@ func randomResource(random *rand.Rand) *enginev1.Resource {
 			Uuid: uuid("vs"), PoolUuid: name("pool", other), Duty: dataplanev1.Duty(random.IntN(3)),
 			Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: uint32(80 + other)}},
 		}
+		if other > 0 {
+			service.ListenWhileUp = &dataplanev1.ListenWhileUp{CountedPoolUuids: []string{name("pool", n)}}
+		}
 		return &enginev1.Resource{Uuid: service.Uuid, Body: &enginev1.Resource_VirtualService{VirtualService: service}}
 	case 1:
 		pool := &enginev1.Pool{

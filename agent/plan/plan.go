@@ -20,6 +20,7 @@ type Plan struct {
 	Advertisements []Advertisement
 	Pools          []*Pool
 	Listeners      []Listener
+	Conditionals   []Conditional // of these listeners
 
 	wire    *enginev1.Plan // sorted by uuid
 	parts   []part         // what its resources were read as, in their order

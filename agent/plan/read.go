@@ -41,6 +41,7 @@ func (p *Plan) Next(wire *enginev1.Plan) (*Plan, []Finding) {
 	r.resources()
 	r.allPools()
 	r.allAdvertisements()
+	r.allConditionals()
 	r.checkSize()
 	if len(r.findings) > 0 {
 		return nil, r.findings
@@ -67,6 +68,7 @@ type part struct {
 	monitor       *Monitor
 	router        *Router
 	advertisement *Advertisement
+	conditional   *Conditional
 	pinning       dataplanev1.WorkerPinning
 	bytes         int // on the wire
 }
@@ -97,6 +99,9 @@ func (p *Plan) gather(before *Plan) {
 		}
 		if part.advertisement != nil {
 			p.Advertisements = append(p.Advertisements, *part.advertisement)
+		}
+		if part.conditional != nil {
+			p.Conditionals = append(p.Conditionals, *part.conditional)
 		}
 		if p.Router == nil {
 			p.Router = part.router
@@ -222,7 +227,7 @@ func (r *reader) allPools() {
 func (r *reader) allAdvertisements() {
 	for at := range r.plan.parts {
 		known := r.plan.parts[at].advertisement
-		if known != nil && r.isAboutFresh(known) {
+		if known != nil && r.isAboutFresh(&known.Demand) {
 			r.plan.parts[at].advertisement = r.advertisement(r.plan.resource(at).GetAdvertisement())
 		}
 	}
@@ -233,8 +238,8 @@ func (r *reader) allAdvertisements() {
 	}
 }
 
-// isAboutFresh tells whether the virtual service of an advertisement, its group of pools, or one of its pools differs.
-func (r *reader) isAboutFresh(known *Advertisement) bool {
+// isAboutFresh tells whether a virtual service, its group of pools, or one of its pools differs.
+func (r *reader) isAboutFresh(known *Demand) bool {
 	isFresh := func(pool *Pool) bool { return r.fresh[pool.UUID] }
 	return r.fresh[known.Service] || r.fresh[r.service(known.Service).GetPoolGroupUuid()] ||
 		slices.ContainsFunc(known.Pools, isFresh) || slices.ContainsFunc(known.Counted, isFresh)
@@ -317,17 +322,13 @@ func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
 	service := r.service(wire.GetVirtualServiceUuid())
 	object := Object{"virtualservice", wire.GetVirtualServiceUuid(), service.GetName()}
 	read := &Advertisement{
-		Service: wire.GetVirtualServiceUuid(), Draws: service != nil &&
-			service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
+		Demand:     r.demand(service, wire.GetMinPoolsUp(), wire.GetCountedPoolUuids()),
+		Draws:      service != nil && service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
 		PeerLabels: wire.GetPeerLabels(), LocalPreference: wire.GetLocalPreference(),
 		ASPathPrepend: wire.GetAsPathPrepend(),
 		WhileDown:     wire.GetWhileDown(),
-		MinPoolsUp:    int(wire.GetMinPoolsUp()),
 	}
-	read.Pools = r.poolsOf(service)
-	for _, uuid := range wire.GetCountedPoolUuids() {
-		read.Counted = append(read.Counted, r.poolOf(uuid))
-	}
+	read.Service = wire.GetVirtualServiceUuid() // also of one that the Plan does not have
 	for i, route := range wire.GetRoutes() {
 		address := r.address(route.GetAddress(), object, fmt.Sprintf("vip[%d]", i))
 		read.VIPs = append(read.VIPs, VIP{Address: address, Communities: route.GetCommunities()})

@@ -139,7 +139,8 @@ func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
 	// which its advertisement comes before
 	plan := read(t, advertisementResource(nil), poolResource(), serviceResource(nil))
 	expect(t, plan.Advertisements, []Advertisement{{
-		Service: "vs-1", Draws: true, Pools: plan.Pools[:1], VIPs: []VIP{{address("192.0.2.1"), []uint32{7}}},
+		Demand: Demand{Service: "vs-1", Pools: plan.Pools[:1]}, Draws: true,
+		VIPs:            []VIP{{address("192.0.2.1"), []uint32{7}}},
 		PeerLabels:      []string{"left"},
 		LocalPreference: 3, ASPathPrepend: 2, WhileDown: true,
 		Engines: []netip.Addr{address("10.1.0.11"), address("10.1.0.12")},

@@ -39,16 +39,13 @@ type BFD struct {
 
 // Advertisement is what routers are told about one virtual service.
 type Advertisement struct {
-	Service         string  // uuid
-	Draws           bool    // the engine is to draw clients to it
-	Pools           []*Pool // that serve its clients, one of them is enough; nil: it needs none
+	Demand
+	Draws           bool // the engine is to draw clients to it
 	VIPs            []VIP
-	PeerLabels      []string // empty: for all peers
-	LocalPreference uint32   // to internal peers; 0: not set
-	ASPathPrepend   uint32   // to external peers
-	WhileDown       bool     // announced though no pool has a server
-	MinPoolsUp      int      // how many of Counted must have servers enough; 0: none
-	Counted         []*Pool
+	PeerLabels      []string     // empty: for all peers
+	LocalPreference uint32       // to internal peers; 0: not set
+	ASPathPrepend   uint32       // to external peers
+	WhileDown       bool         // announced though it is down
 	Engines         []netip.Addr // addresses of all engines that have a seat of it, sorted
 }
 

@@ -77,7 +77,7 @@ func decide(f facts) []Route {
 	staying, isKnown := drawing(f.coming), f.known()
 	routes := map[netip.Prefix]Route{}
 	for _, said := range f.held.Advertised() {
-		if !said.Draws || !said.WhileDown && !f.isUp(&said) || !isKnown(said.Service) {
+		if !said.Draws || !said.WhileDown && !said.IsUp(f.up) || !isKnown(said.Service) {
 			continue
 		}
 		for _, vip := range said.VIPs {
@@ -144,32 +144,6 @@ func (f *facts) known() func(service string) bool {
 		}
 	}
 	return func(service string) bool { return services[service] }
-}
-
-// isUp tells whether a virtual service can serve its clients: one of its pools is up, or it needs no pool (nil), and
-// as many of those that count are up as it wants.
-func (f *facts) isUp(said *plan.Advertisement) bool {
-	if said.Pools != nil && !slices.ContainsFunc(said.Pools, f.isPoolUp) {
-		return false
-	}
-	up := 0
-	for _, pool := range said.Counted {
-		if f.isPoolUp(pool) {
-			up++
-		}
-	}
-	return up >= said.MinPoolsUp
-}
-
-// isPoolUp tells whether a pool has servers enough that are up.
-func (f *facts) isPoolUp(pool *plan.Pool) bool {
-	up := 0
-	for _, each := range pool.Servers {
-		if each.Enabled && f.up[plan.Member{Pool: pool.UUID, Server: each.ID}] {
-			up++
-		}
-	}
-	return up >= pool.MinServers
 }
 
 // isFor tells whether a peer gets the route.

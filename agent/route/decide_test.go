@@ -25,7 +25,8 @@ type service struct {
 func planOf(services ...service) *plan.Plan {
 	made := &plan.Plan{Revision: 1}
 	for _, s := range services {
-		said := plan.Advertisement{Service: s.uuid, Draws: !s.idle, WhileDown: s.whileDown, Engines: s.engines}
+		said := plan.Advertisement{Demand: plan.Demand{Service: s.uuid}, Draws: !s.idle, WhileDown: s.whileDown,
+			Engines: s.engines}
 		if s.pool != nil {
 			pool := &plan.Pool{UUID: "pool-" + s.uuid, MinServers: 1}
 			for _, id := range s.pool {

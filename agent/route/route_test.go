@@ -215,7 +215,7 @@ func TestServersOfAVirtualServiceThatComesBackAreDownUntilTheyAreFoundUp(t *test
 		{"it left, and came back", func() { w.Applied(planOf()); w.Applied(with) }, false},
 		{"its server was found up again", func() { w.Sampled(sampleOf(true)) }, true},
 	} {
-		if step.do(); w.facts.isUp(&w.facts.held.Advertisements[0]) != step.up {
+		if step.do(); w.facts.held.Advertisements[0].IsUp(w.facts.up) != step.up {
 			t.Errorf("%s: up is %t", step.what, !step.up)
 		}
 	}

@@ -39,9 +39,7 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 		MinPoolsUp:         vs.MinPoolsUp,
 	}
 	if vs.MinPoolsUp > 0 {
-		for _, pool := range vs.CountedPools() {
-			compiled.CountedPoolUuids = append(compiled.CountedPoolUuids, pool.UUID)
-		}
+		compiled.CountedPoolUuids = countedPools(vs)
 	}
 	for _, address := range vs.Addresses {
 		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(),

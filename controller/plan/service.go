@@ -63,6 +63,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.parts = append(d.parts, d.hostGroups...)
 	} else {
 		d.service.Listeners = listeners(d.subject, vs, &d.report)
+		d.service.ListenWhileUp = listenWhileUp(vs)
 		d.service.Hosting = hosting(vs)
 		d.claims = claimsOn(d.service.GetListeners())
 	}

@@ -98,8 +98,6 @@ var unheededOfVirtualService = declare("virtualservice", "", []unheeded[model.Vi
 		"is more than the number of its pools: it is never up"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
-	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
-		"engines go on listening when the pool is down: has no effect"},
 	{"vh_domain_name", func(vs *model.VirtualService) bool { return !vs.IsChild() && len(vs.VHDomainNames) > 0 },
 		"only a VS_TYPE_VH_CHILD is chosen by these names: has no effect"},
 	{"server_network_profile_ref", func(vs *model.VirtualService) bool {
@@ -119,6 +117,7 @@ var unheededOfConnections = declare("virtualservice", "", slices.Concat(
 	ofConnections("performance_limits.max_concurrent_connections", func(vs *model.VirtualService) bool {
 		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxConcurrentConnections > 0
 	}),
+	staysOpen(),
 ))
 
 var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{

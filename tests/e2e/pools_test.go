@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,5 +81,44 @@ func TestAddressesOfAGroupAreServers(t *testing.T) {
 	})
 	if servers := s.runtime("pool", "farm")["num_servers"]; fmt.Sprint(servers) != "1" {
 		t.Errorf("the pool has %v servers", servers)
+	}
+}
+
+func TestPortIsClosedWhileDown(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	at := net.JoinHostPort(vip, strconv.Itoa(plainPort))
+	enable := func(enabled bool) {
+		s.changeApplied("web", "pool", "web", func(o client.Object) { o["enabled"] = enabled })
+	}
+	refuses := func() error {
+		conn, err := net.Dial("tcp", at)
+		if err == nil {
+			s.must(conn.Close())
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	}
+	answers := func() error {
+		if answer := s.ask(false, "shop.test", "/"); !strings.HasPrefix(answer, "web: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	}
+	enable(false)
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["remove_listening_port_on_vs_down"] = true
+	})
+	s.eventually("the port is closed", refuses)
+	enable(true)
+	s.eventually("the server answers", answers)
+	enable(false)
+	s.eventually("the port is closed again", refuses)
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["remove_listening_port_on_vs_down"] = false
+	})
+	if err := refuses(); err == nil {
+		t.Error("the port is closed without the setting")
 	}
 }

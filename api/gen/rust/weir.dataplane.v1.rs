@@ -846,6 +846,16 @@ pub struct TlsSelector {
     #[prost(message, optional, tag = "2")]
     pub tls: ::core::option::Option<TlsProfile>,
 }
+/// A virtual service listens while it is up: one of its pools is, or of its group, or a backup of these; and so many of
+/// the counted ones.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListenWhileUp {
+    /// 0: any number will do
+    #[prost(uint32, tag = "1")]
+    pub min_pools_up: u32,
+    #[prost(string, repeated, tag = "2")]
+    pub counted_pool_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TlsVersion {
@@ -2165,6 +2175,9 @@ pub struct VirtualService {
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub listeners: ::prost::alloc::vec::Vec<Listener>,
+    /// the agent goes by it; unset: it always listens. Needs tcp
+    #[prost(message, optional, tag = "1012")]
+    pub listen_while_up: ::core::option::Option<ListenWhileUp>,
     /// empty: no pool, requests get a 503
     #[prost(string, tag = "4")]
     pub pool_uuid: ::prost::alloc::string::String,

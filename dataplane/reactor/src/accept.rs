@@ -6,7 +6,8 @@ use std::{io::ErrorKind, os::fd::AsFd, time::Duration};
 use weir_proxy::io::{Conn, Event};
 
 use crate::{
-    poller::READABLE,
+    listener::Listener,
+    poller::{Poller, READABLE},
     reactor::{LISTENER_TOKEN, Reactor},
     slot::{Input, List},
     socket,
@@ -19,6 +20,9 @@ impl Reactor {
     pub(crate) fn accept(&mut self, index: usize, events: &mut Vec<Event>) {
         let batch = self.batch;
         let Some(listener) = self.listeners.at(index) else { return };
+        if listener.is_shut {
+            return self.set_shut(index, false); // a client came: the next report is of it
+        }
         let (take, at, read_at_once) = (listener.take(batch), listener.at, listener.options.defer_accept);
         for _ in 0..take {
             if !self.has_room_for_client() && !self.end_a_departing() {
@@ -35,6 +39,7 @@ impl Reactor {
                     ErrorKind::WouldBlock => return,
                     // The peer left while it waited, or a signal came: the next may be fine.
                     ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                    ErrorKind::InvalidInput => return self.set_shut(index, true),
                     _ => return self.pause_accepting(),
                 },
             }
@@ -109,8 +114,92 @@ impl Reactor {
 
     fn watch_listeners(&self, what: u32) {
         for (index, listener) in self.listeners.each() {
-            // The descriptor is open and in the set: epoll has no reason to refuse.
-            let _ = self.poller.change(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64);
+            watch(&self.poller, index, listener, what);
         }
+    }
+
+    /// The agent has shut the socket, or has it listen again. Each change of what is watched has the kernel report once.
+    #[cold]
+    pub(crate) fn set_shut(&mut self, index: usize, is_shut: bool) {
+        let what = if self.accept_again.is_some() { 0 } else { READABLE };
+        if let Some(listener) = self.listeners.at(index).filter(|listener| listener.is_shut != is_shut) {
+            listener.is_shut = is_shut;
+            watch(&self.poller, index, listener, what);
+        }
+    }
+}
+
+fn watch(poller: &Poller, index: usize, listener: &Listener, what: u32) {
+    // The descriptor is open and in the set: epoll has no reason to refuse.
+    let _ = poller.change(listener.socket.as_fd(), listener.watched(what), LISTENER_TOKEN | index as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{Shutdown, TcpListener, TcpStream},
+        os::fd::{AsRawFd, OwnedFd},
+    };
+
+    use super::*;
+    use crate::{Driver, Limits, SocketOptions};
+
+    /// A socket that keeps its port when it is shut: one that was asked for.
+    fn at_its_own_port() -> TcpListener {
+        loop {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            if let Ok(socket) = TcpListener::bind(free) {
+                return socket;
+            }
+        }
+    }
+
+    /// How many clients come.
+    fn accepted(reactor: &mut Reactor) -> usize {
+        let mut events = Vec::new();
+        for _ in 0..4 {
+            reactor.poll(Some(Duration::from_millis(5)), &mut events).unwrap();
+            reactor.flush();
+        }
+        events.iter().filter(|event| matches!(event, Event::Accepted { .. })).count()
+    }
+
+    #[test]
+    fn socket_that_the_agent_shuts_costs_no_time_and_takes_clients_when_it_listens_again() {
+        let socket = at_its_own_port();
+        let shared = TcpStream::from(OwnedFd::from(socket.try_clone().unwrap()));
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let at = reactor.listen(socket.into(), SocketOptions::default()).unwrap().address;
+        let mut clients = Vec::new();
+        for _ in 0..2 {
+            clients.push(TcpStream::connect(at).unwrap());
+            assert_eq!(accepted(&mut reactor), 1);
+            shared.shutdown(Shutdown::Read).unwrap();
+            assert_eq!(TcpStream::connect(at).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+            assert_eq!(accepted(&mut reactor), 0);
+            assert!(reactor.accept_again.is_none(), "other listeners are not paused");
+            let begun = std::time::Instant::now();
+            for _ in 0..10 {
+                reactor.poll(Some(Duration::from_millis(5)), &mut Vec::new()).unwrap();
+            }
+            assert!(begun.elapsed() >= Duration::from_millis(25), "it is reported again and again");
+            // SAFETY: no pointers; the descriptor is open.
+            assert_eq!(unsafe { libc::listen(shared.as_raw_fd(), 16) }, 0);
+        }
+        let _client = TcpStream::connect(at).unwrap();
+        assert_eq!(accepted(&mut reactor), 1);
+        let _another = TcpStream::connect(at).unwrap();
+        assert_eq!(accepted(&mut reactor), 1, "it is level-triggered again");
+    }
+
+    #[test]
+    fn socket_that_is_shut_while_a_client_waits_pauses_no_other() {
+        let socket = at_its_own_port();
+        let shared = TcpStream::from(OwnedFd::from(socket.try_clone().unwrap()));
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        reactor.listen(socket.into(), SocketOptions::default()).unwrap();
+        shared.shutdown(Shutdown::Read).unwrap();
+        reactor.accept(0, &mut Vec::new());
+        assert!(reactor.accept_again.is_none() && reactor.listeners.at(0).unwrap().is_shut);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use weir_proxy::io::TransportAddress;
 
-use crate::socket;
+use crate::{poller::EDGE, socket};
 
 /// What accepted sockets inherit from their listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct Listener {
     pub socket: TcpListener,
     pub at: TransportAddress,
     pub options: SocketOptions,
+    /// The agent has shut the socket: the kernel refuses clients, until the agent has it listen again.
+    pub is_shut: bool,
     take: u32,
     /// The batch in which the last `take` was used up.
     used_up: u64,
@@ -50,7 +52,7 @@ impl Listener {
         let socket = TcpListener::from(fd);
         socket.set_nonblocking(true)?;
         let at = TransportAddress::tcp(socket.local_addr()?);
-        let listener = Self { socket, at, options, take: 1, used_up: 0 };
+        let listener = Self { socket, at, options, is_shut: false, take: 1, used_up: 0 };
         listener.set_options()?;
         Ok(listener)
     }
@@ -65,6 +67,12 @@ impl Listener {
         socket::set_defer_accept(&self.socket, defer_accept)?;
         socket::set_nodelay(&self.socket, nodelay)?;
         socket::set_keepalive(&self.socket, keepalive_idle_s)
+    }
+
+    /// What the poller reports of it. A socket that is shut is over all the time, so it is reported only when that changes:
+    /// when a client comes, it listens again.
+    pub fn watched(&self, what: u32) -> u32 {
+        if self.is_shut { what | EDGE } else { what }
     }
 
     /// How many connections to take in batch number `batch`: usually one, so that no system call is spent to learn that

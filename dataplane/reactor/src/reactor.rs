@@ -271,7 +271,8 @@ impl Reactor {
             if report.token & DATAGRAM_TOKEN == DATAGRAM_TOKEN {
                 return self.datagrams.ready(report);
             }
-            return self.accept((report.token & !LISTENER_TOKEN) as usize, events);
+            let index = (report.token & !LISTENER_TOKEN) as usize;
+            return if report.has(OVER) { self.set_shut(index, true) } else { self.accept(index, events) };
         }
         let conn = conn_of(report.token);
         let Some(slot) = self.table.at(conn) else { return };

@@ -692,6 +692,60 @@ func (x *TlsSelector) GetTls() *TlsProfile {
 	return nil
 }
 
+// A virtual service listens while it is up: one of its pools is, or of its group, or a backup of these; and so many of
+// the counted ones.
+type ListenWhileUp struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MinPoolsUp       uint32                 `protobuf:"varint,1,opt,name=min_pools_up,json=minPoolsUp,proto3" json:"min_pools_up,omitempty"` // 0: any number will do
+	CountedPoolUuids []string               `protobuf:"bytes,2,rep,name=counted_pool_uuids,json=countedPoolUuids,proto3" json:"counted_pool_uuids,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ListenWhileUp) Reset() {
+	*x = ListenWhileUp{}
+	mi := &file_dataplane_v1_connections_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListenWhileUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListenWhileUp) ProtoMessage() {}
+
+func (x *ListenWhileUp) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_connections_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenWhileUp.ProtoReflect.Descriptor instead.
+func (*ListenWhileUp) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_connections_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListenWhileUp) GetMinPoolsUp() uint32 {
+	if x != nil {
+		return x.MinPoolsUp
+	}
+	return 0
+}
+
+func (x *ListenWhileUp) GetCountedPoolUuids() []string {
+	if x != nil {
+		return x.CountedPoolUuids
+	}
+	return nil
+}
+
 var File_dataplane_v1_connections_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_connections_proto_rawDesc = "" +
@@ -748,7 +802,11 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"keepOrigin\"y\n" +
 	"\vTlsSelector\x129\n" +
 	"\aclients\x18\x01 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\aclients\x12/\n" +
-	"\x03tls\x18\x02 \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls*}\n" +
+	"\x03tls\x18\x02 \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\"_\n" +
+	"\rListenWhileUp\x12 \n" +
+	"\fmin_pools_up\x18\x01 \x01(\rR\n" +
+	"minPoolsUp\x12,\n" +
+	"\x12counted_pool_uuids\x18\x02 \x03(\tR\x10countedPoolUuids*}\n" +
 	"\n" +
 	"TlsVersion\x12\x1b\n" +
 	"\x17TLS_VERSION_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -770,7 +828,7 @@ func file_dataplane_v1_connections_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_connections_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_connections_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_dataplane_v1_connections_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_dataplane_v1_connections_proto_goTypes = []any{
 	(TlsVersion)(0),         // 0: weir.dataplane.v1.TlsVersion
 	(*NetworkPolicy)(nil),   // 1: weir.dataplane.v1.NetworkPolicy
@@ -781,27 +839,28 @@ var file_dataplane_v1_connections_proto_goTypes = []any{
 	(*TlsProfile)(nil),      // 6: weir.dataplane.v1.TlsProfile
 	(*TicketKeys)(nil),      // 7: weir.dataplane.v1.TicketKeys
 	(*TlsSelector)(nil),     // 8: weir.dataplane.v1.TlsSelector
-	(*Allow)(nil),           // 9: weir.dataplane.v1.Allow
-	(*Close)(nil),           // 10: weir.dataplane.v1.Close
-	(*AddressMatch)(nil),    // 11: weir.dataplane.v1.AddressMatch
-	(*NumberMatch)(nil),     // 12: weir.dataplane.v1.NumberMatch
-	(*PoolChoice)(nil),      // 13: weir.dataplane.v1.PoolChoice
+	(*ListenWhileUp)(nil),   // 9: weir.dataplane.v1.ListenWhileUp
+	(*Allow)(nil),           // 10: weir.dataplane.v1.Allow
+	(*Close)(nil),           // 11: weir.dataplane.v1.Close
+	(*AddressMatch)(nil),    // 12: weir.dataplane.v1.AddressMatch
+	(*NumberMatch)(nil),     // 13: weir.dataplane.v1.NumberMatch
+	(*PoolChoice)(nil),      // 14: weir.dataplane.v1.PoolChoice
 }
 var file_dataplane_v1_connections_proto_depIdxs = []int32{
 	2,  // 0: weir.dataplane.v1.NetworkPolicy.rules:type_name -> weir.dataplane.v1.NetworkRule
 	3,  // 1: weir.dataplane.v1.NetworkRule.match:type_name -> weir.dataplane.v1.ConnectionMatch
-	9,  // 2: weir.dataplane.v1.NetworkRule.allow:type_name -> weir.dataplane.v1.Allow
-	10, // 3: weir.dataplane.v1.NetworkRule.deny:type_name -> weir.dataplane.v1.Close
+	10, // 2: weir.dataplane.v1.NetworkRule.allow:type_name -> weir.dataplane.v1.Allow
+	11, // 3: weir.dataplane.v1.NetworkRule.deny:type_name -> weir.dataplane.v1.Close
 	5,  // 4: weir.dataplane.v1.NetworkRule.rate:type_name -> weir.dataplane.v1.ConnectionRate
-	11, // 5: weir.dataplane.v1.ConnectionMatch.client:type_name -> weir.dataplane.v1.AddressMatch
-	12, // 6: weir.dataplane.v1.ConnectionMatch.client_port:type_name -> weir.dataplane.v1.NumberMatch
-	12, // 7: weir.dataplane.v1.ConnectionMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
-	11, // 8: weir.dataplane.v1.ConnectionMatch.place:type_name -> weir.dataplane.v1.AddressMatch
+	12, // 5: weir.dataplane.v1.ConnectionMatch.client:type_name -> weir.dataplane.v1.AddressMatch
+	13, // 6: weir.dataplane.v1.ConnectionMatch.client_port:type_name -> weir.dataplane.v1.NumberMatch
+	13, // 7: weir.dataplane.v1.ConnectionMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
+	12, // 8: weir.dataplane.v1.ConnectionMatch.place:type_name -> weir.dataplane.v1.AddressMatch
 	3,  // 9: weir.dataplane.v1.PoolRule.match:type_name -> weir.dataplane.v1.ConnectionMatch
-	13, // 10: weir.dataplane.v1.PoolRule.pool:type_name -> weir.dataplane.v1.PoolChoice
+	14, // 10: weir.dataplane.v1.PoolRule.pool:type_name -> weir.dataplane.v1.PoolChoice
 	0,  // 11: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
 	7,  // 12: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	11, // 13: weir.dataplane.v1.TlsSelector.clients:type_name -> weir.dataplane.v1.AddressMatch
+	12, // 13: weir.dataplane.v1.TlsSelector.clients:type_name -> weir.dataplane.v1.AddressMatch
 	6,  // 14: weir.dataplane.v1.TlsSelector.tls:type_name -> weir.dataplane.v1.TlsProfile
 	15, // [15:15] is the sub-list for method output_type
 	15, // [15:15] is the sub-list for method input_type
@@ -827,7 +886,7 @@ func file_dataplane_v1_connections_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_connections_proto_rawDesc), len(file_dataplane_v1_connections_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

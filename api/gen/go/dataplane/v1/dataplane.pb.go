@@ -2605,10 +2605,11 @@ type VirtualService struct {
 	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
 	Name                 string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Listeners            []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	PoolUuid             string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
-	Http                 *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
-	L4                   *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
-	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
+	ListenWhileUp        *ListenWhileUp         `protobuf:"bytes,1012,opt,name=listen_while_up,json=listenWhileUp,proto3" json:"listen_while_up,omitempty"` // the agent goes by it; unset: it always listens. Needs tcp
+	PoolUuid             string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`                     // empty: no pool, requests get a 503
+	Http                 *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                                             // either http or l4
+	L4                   *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                                                 // bytes are passed on without parsing
+	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                                               // either tcp or udp, as all listeners; udp needs l4
 	Udp                  *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
 	Tls                  *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
 	TlsSelectors         []*TlsSelector         `protobuf:"bytes,766,rep,name=tls_selectors,json=tlsSelectors,proto3" json:"tls_selectors,omitempty"`           // the first that a client matches has its profile instead
@@ -2686,6 +2687,13 @@ func (x *VirtualService) GetName() string {
 func (x *VirtualService) GetListeners() []*Listener {
 	if x != nil {
 		return x.Listeners
+	}
+	return nil
+}
+
+func (x *VirtualService) GetListenWhileUp() *ListenWhileUp {
+	if x != nil {
+		return x.ListenWhileUp
 	}
 	return nil
 }
@@ -6406,11 +6414,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
 	"scriptSets\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x93\r\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xde\r\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
-	"\tlisteners\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.ListenerR\tlisteners\x12\x1b\n" +
+	"\tlisteners\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.ListenerR\tlisteners\x12I\n" +
+	"\x0flisten_while_up\x18\xf4\a \x01(\v2 .weir.dataplane.v1.ListenWhileUpR\rlistenWhileUp\x12\x1b\n" +
 	"\tpool_uuid\x18\x04 \x01(\tR\bpoolUuid\x122\n" +
 	"\x04http\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.HttpProfileR\x04http\x12,\n" +
 	"\x02l4\x18\t \x01(\v2\x1c.weir.dataplane.v1.L4ProfileR\x02l4\x12/\n" +
@@ -6943,25 +6952,26 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*ErrorPageProfile)(nil),       // 79: weir.dataplane.v1.ErrorPageProfile
 	(*ScriptSet)(nil),              // 80: weir.dataplane.v1.ScriptSet
 	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
-	(*TlsProfile)(nil),             // 82: weir.dataplane.v1.TlsProfile
-	(*TlsSelector)(nil),            // 83: weir.dataplane.v1.TlsSelector
-	(*ClientCertificates)(nil),     // 84: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 85: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 86: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 87: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 88: weir.dataplane.v1.TextMatch
-	(*HostRule)(nil),               // 89: weir.dataplane.v1.HostRule
-	(*Compression)(nil),            // 90: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 91: weir.dataplane.v1.Cache
-	(*ContentRewrite)(nil),         // 92: weir.dataplane.v1.ContentRewrite
-	(*TrueClient)(nil),             // 93: weir.dataplane.v1.TrueClient
-	(*Revocation)(nil),             // 94: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 95: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 96: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 97: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 98: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 99: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 100: weir.dataplane.v1.CacheCounters
+	(*ListenWhileUp)(nil),          // 82: weir.dataplane.v1.ListenWhileUp
+	(*TlsProfile)(nil),             // 83: weir.dataplane.v1.TlsProfile
+	(*TlsSelector)(nil),            // 84: weir.dataplane.v1.TlsSelector
+	(*ClientCertificates)(nil),     // 85: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 86: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 87: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 88: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 89: weir.dataplane.v1.TextMatch
+	(*HostRule)(nil),               // 90: weir.dataplane.v1.HostRule
+	(*Compression)(nil),            // 91: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 92: weir.dataplane.v1.Cache
+	(*ContentRewrite)(nil),         // 93: weir.dataplane.v1.ContentRewrite
+	(*TrueClient)(nil),             // 94: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),             // 95: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 96: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 97: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 98: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 99: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 100: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 101: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7014,84 +7024,85 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	30,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
 	32,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
 	39,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	40,  // 50: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	42,  // 51: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	43,  // 52: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	44,  // 53: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	82,  // 54: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	83,  // 55: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
-	6,   // 56: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 57: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	38,  // 58: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	34,  // 59: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	84,  // 60: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	85,  // 61: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	86,  // 62: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 63: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 64: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	86,  // 65: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 66: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	36,  // 67: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	37,  // 68: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	37,  // 69: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	50,  // 70: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35,  // 71: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	88,  // 72: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	88,  // 73: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	89,  // 74: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 75: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 76: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 77: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	41,  // 78: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	90,  // 79: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	91,  // 80: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	92,  // 81: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	93,  // 82: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 83: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 84: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	46,  // 85: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	94,  // 86: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	11,  // 87: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	69,  // 88: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52,  // 89: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12,  // 90: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51,  // 91: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	95,  // 92: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	96,  // 93: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	49,  // 94: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	50,  // 95: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	97,  // 96: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	98,  // 97: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	86,  // 98: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	50,  // 99: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	82,  // 100: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54,  // 101: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55,  // 102: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56,  // 103: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59,  // 104: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65,  // 105: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	99,  // 106: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	66,  // 107: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64,  // 108: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62,  // 109: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63,  // 110: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60,  // 111: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	100, // 112: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 113: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	61,  // 114: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64,  // 115: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63,  // 116: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63,  // 117: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63,  // 118: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 119: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63,  // 120: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 121: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 122: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	82,  // 50: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
+	40,  // 51: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 52: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 53: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 54: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	83,  // 55: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	84,  // 56: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 57: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 58: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 59: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 60: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	85,  // 61: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	86,  // 62: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	87,  // 63: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 64: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 65: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	87,  // 66: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 67: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 68: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 69: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 70: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 71: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 72: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	89,  // 73: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	89,  // 74: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	90,  // 75: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 76: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 77: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 78: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 79: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	91,  // 80: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	92,  // 81: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	93,  // 82: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	94,  // 83: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 84: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 85: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 86: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	95,  // 87: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 88: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	69,  // 89: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 90: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 91: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 92: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	96,  // 93: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	97,  // 94: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 95: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 96: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	98,  // 97: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	99,  // 98: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	87,  // 99: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	50,  // 100: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	83,  // 101: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 102: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 103: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 104: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 105: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 106: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	100, // 107: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 108: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 109: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 110: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 111: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 112: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	101, // 113: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 114: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 115: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 116: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 117: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 118: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 119: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 120: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 121: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 122: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 123: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	124, // [124:124] is the sub-list for method output_type
+	124, // [124:124] is the sub-list for method input_type
+	124, // [124:124] is the sub-list for extension type_name
+	124, // [124:124] is the sub-list for extension extendee
+	0,   // [0:124] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

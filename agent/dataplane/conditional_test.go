@@ -1,0 +1,163 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-lb/weir/agent/plan"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+)
+
+// whileUp is a Plan with a virtual service that listens while its pool is up; without a condition it always does.
+func whileUp(revision uint64, port uint32, conditional bool) *plan.Plan {
+	resource := serviceAt(port)
+	service := resource.GetVirtualService()
+	service.PoolUuid = "p"
+	if conditional {
+		service.ListenWhileUp = &dataplanev1.ListenWhileUp{}
+	}
+	pool := &dataplanev1.Pool{Uuid: "p", Servers: []*dataplanev1.Server{{Id: "s", Address: "127.0.0.1", Enabled: true}}}
+	return planOf(revision, &enginev1.Resource{Uuid: "p",
+		Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: pool}}},
+		resource)
+}
+
+// sample has the data plane say whether it goes to the server of whileUp, and waits until the agent has heard it.
+func (r *rig) sample(far net.Conn, up bool) {
+	r.Helper()
+	servers := []*dataplanev1.ServerCounters{{PoolUuid: "p", ServerId: "s", Up: up}}
+	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{
+		Sample: &dataplanev1.Sample{UnixMs: 1, Servers: servers}}})
+	r.expect("sample 1")
+}
+
+func (r *rig) expectListening(port uint32, when string, want bool) {
+	r.Helper()
+	switch connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); {
+	case err == nil:
+		connection.Close()
+		if !want {
+			r.Errorf("it listens %s", when)
+		}
+	case want || !errors.Is(err, unix.ECONNREFUSED):
+		r.Errorf("%s: %v", when, err)
+	}
+}
+
+func TestVirtualServiceListensWhileItIsUp(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	far := r.serve(whileUp(1, port, true))
+	r.sample(far, false)
+	r.expectListening(port, "after the first Sample, which may be from before the states", true)
+	r.sample(far, false)
+	r.expectListening(port, "while it is down", false)
+	r.sample(far, true)
+	for range 20 { // of both workers
+		r.expectListening(port, "when it is up again", true)
+	}
+	r.sample(far, false)
+	r.expectListening(port, "while it is down again", false)
+	r.supervisor.Apply(whileUp(2, port, true))
+	r.expectFrames(far, "change 1 to 2: 0 services, 0 pools, 0 gone")
+	r.answer(far, ackOf(2))
+	r.expect("running at 2", "applied 2")
+	r.expectListening(port, "when another Plan has come", false)
+	r.supervisor.Apply(whileUp(3, port, false))
+	r.expectFrames(far, "change 2 to 3: 1 services, 0 pools, 0 gone")
+	r.answer(far, ackOf(3))
+	r.expect("running at 3", "applied 3")
+	r.expectListening(port, "without a condition", true)
+	r.sample(far, false)
+	r.sample(far, false)
+	r.expectListening(port, "without a condition, while it is down", true)
+}
+
+func TestDataPlaneGetsSocketsThatListen(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	far := r.serve(whileUp(1, port, true))
+	r.sample(far, false)
+	r.sample(far, false)
+	r.expectListening(port, "while it is down", false)
+	far.Close()
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.expectListening(port, "for a data plane that is new", true)
+	r.answer(far, ackOf(1))
+	r.expect("running at 1")
+	r.sample(far, false)
+	r.sample(far, false)
+	r.expectListening(port, "while it is still down", false)
+}
+
+func TestSocketThatIsShutKeepsItsPort(t *testing.T) {
+	owned, port := sockets{}, freePort(t)
+	where, err := openFor(t, owned, listeningAt(at("127.0.0.1", port)), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if changed, err := owned.setListening(where, false); !changed || err != nil {
+			t.Fatalf("shutting: changed %t, %v", changed, err)
+		}
+		if changed, err := owned.setListening(where, false); changed || err != nil {
+			t.Errorf("shutting again: changed %t, %v", changed, err)
+		}
+		if connects(port) {
+			t.Error("it listens")
+		}
+		if changed, err := owned.setListening(where, true); !changed || err != nil {
+			t.Fatalf("listening: changed %t, %v", changed, err)
+		}
+		used := map[slot]int{}
+		for range 60 {
+			if !connects(port) {
+				t.Fatal("it does not listen")
+			}
+		}
+		for place, descriptor := range owned {
+			for {
+				taken, _, err := unix.Accept(descriptor)
+				if err != nil {
+					break
+				}
+				used[place]++
+				unix.Close(taken)
+			}
+		}
+		if len(used) != 3 {
+			t.Errorf("of three workers, these get clients: %v", used)
+		}
+	}
+}
+
+func TestAnotherProgramThatTookThePortIsNamed(t *testing.T) {
+	owned, port := sockets{}, freePort(t)
+	where, err := openFor(t, owned, listeningAt(at("127.0.0.1", port)), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := owned.setListening(where, false); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("cannot listen on 127.0.0.1:%d: another program on this engine listens there; "+
+		"stop it or choose another port", port)
+	if _, err := owned.setListening(where, true); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	other.Close()
+	if _, err := owned.setListening(where, true); err != nil || !connects(port) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
