@@ -10,6 +10,8 @@ import (
 )
 
 var scriptEvents = map[string]dataplanev1.ScriptEvent{
+	kinds.ScriptAuth:         dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_AUTH,
+	kinds.ScriptPostAuth:     dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH,
 	kinds.ScriptRequest:      dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
 	kinds.ScriptRequestData:  dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA,
 	kinds.ScriptChoice:       dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE,

@@ -1743,6 +1743,10 @@ pub enum ScriptEvent {
     HttpReqData = 6,
     /// the same of a response, of which the client has got nothing yet
     HttpRespData = 7,
+    /// behind limits and security rules, before a token is looked at
+    HttpAuth = 8,
+    /// the token is good, or needs not be; before the request rules
+    HttpPostAuth = 9,
 }
 impl ScriptEvent {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1759,6 +1763,8 @@ impl ScriptEvent {
             Self::HttpLbDone => "SCRIPT_EVENT_HTTP_LB_DONE",
             Self::HttpReqData => "SCRIPT_EVENT_HTTP_REQ_DATA",
             Self::HttpRespData => "SCRIPT_EVENT_HTTP_RESP_DATA",
+            Self::HttpAuth => "SCRIPT_EVENT_HTTP_AUTH",
+            Self::HttpPostAuth => "SCRIPT_EVENT_HTTP_POST_AUTH",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1772,6 +1778,8 @@ impl ScriptEvent {
             "SCRIPT_EVENT_HTTP_LB_DONE" => Some(Self::HttpLbDone),
             "SCRIPT_EVENT_HTTP_REQ_DATA" => Some(Self::HttpReqData),
             "SCRIPT_EVENT_HTTP_RESP_DATA" => Some(Self::HttpRespData),
+            "SCRIPT_EVENT_HTTP_AUTH" => Some(Self::HttpAuth),
+            "SCRIPT_EVENT_HTTP_POST_AUTH" => Some(Self::HttpPostAuth),
             _ => None,
         }
     }

@@ -44,6 +44,8 @@ type VSDataScripts struct {
 
 // Events in which scripts run.
 const (
+	ScriptAuth         = "VS_DATASCRIPT_EVT_HTTP_AUTH"
+	ScriptPostAuth     = "VS_DATASCRIPT_EVT_HTTP_POST_AUTH"
 	ScriptRequest      = "VS_DATASCRIPT_EVT_HTTP_REQ"
 	ScriptRequestData  = "VS_DATASCRIPT_EVT_HTTP_REQ_DATA"
 	ScriptChoice       = "VS_DATASCRIPT_EVT_HTTP_LB_DONE"
@@ -54,11 +56,12 @@ const (
 )
 
 // scriptEvents are those in which engines run scripts.
-var scriptEvents = []string{ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse, ScriptResponseData,
+var scriptEvents = []string{ScriptAuth, ScriptPostAuth, ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse,
+	ScriptResponseData,
 	ScriptFailure, ScriptShortage}
 
 var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, ScriptResponseData, ScriptShortage,
-	ScriptRequestData, ScriptFailure, ScriptChoice, "VS_DATASCRIPT_EVT_HTTP_AUTH", "VS_DATASCRIPT_EVT_HTTP_POST_AUTH",
+	ScriptRequestData, ScriptFailure, ScriptChoice, ScriptAuth, ScriptPostAuth,
 	"VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT", "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE",
 	"VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT", "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO",
 	"VS_DATASCRIPT_EVT_DNS_REQ", "VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_REQUEST",

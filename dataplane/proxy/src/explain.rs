@@ -13,8 +13,8 @@ use weir_balance::{HashKey, Reason, Room};
 use weir_cache::Fit;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
-use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
-use weir_script::{Ending, SeenTls};
+use weir_rules::{Asked, Conditions, Edits, Entry, HttpVersion, Judged, Origin, TlsFacts, Verdict};
+use weir_script::{Ending, Event, Seen, SeenTls};
 use weir_snapshot::{
     CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
 };
@@ -45,7 +45,7 @@ use crate::{
     members::Foreseen,
     pool::{Preview, Tie, balance_key},
     proxy::Proxy,
-    scripting::{self, Halt},
+    scripting::{self, Halt, entering::Entering},
 };
 
 /// A request that nobody sends.
@@ -116,6 +116,15 @@ pub struct ServerTold {
 
 impl Explanation {
     pub const SERVERS_MAX: usize = 1000;
+
+    /// Takes what scripts have said.
+    fn hear(&mut self, core: &mut Core) {
+        let said = self.said.get_or_insert_default();
+        if !said.is_empty() && !core.scripts.said.is_empty() {
+            said.push('\n');
+        }
+        said.push_str(&std::mem::take(&mut core.scripts.said));
+    }
 }
 
 /// What a cache makes of a request.
@@ -279,8 +288,15 @@ fn tell_request(
         return Err(Error::Request(weir_wire::Error::Field).into());
     }
     let mut rule_edits = Edits::default();
+    let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
+    let see = |seen: &mut Seen| show(seen, (question, client, now), (&service, head));
     let mut ruled = match &service.policies {
-        None => Ruled::default(),
+        None => {
+            let Core { scripts: scripting, pools, .. } = &mut *core;
+            let mut enter = |event| scripting.enter(scripts, pools, event, &mut entering, &see);
+            let _ = enter(Event::Authentication) && enter(Event::Authenticated);
+            Ruled::default()
+        }
         Some(policies) => {
             if let Some(identity) = &policies.identity {
                 check_fields(identity, head)?;
@@ -294,16 +310,27 @@ fn tell_request(
             }
             let version = HttpVersion::Http11;
             let mut admitted = Admitted::default();
+            let Core { scripts: scripting, pools, rules, date, .. } = &mut *core;
             let mut admits = |asked: &Asked<'_>| {
+                if !scripting.enter(scripts, pools, Event::Authentication, &mut entering, &see) {
+                    return Entry::Answered;
+                }
                 if let Some(tokens) = &policies.tokens {
                     // Nothing is remembered of a question.
-                    admitted = Admission::default().check(tokens, asked, core.date.unix_s());
+                    let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
+                    admitted = Admission::default().check(tokens, asked, seen, date.unix_s());
+                    if admitted.outcome.is_err() {
+                        return Entry::Refused;
+                    }
                 }
-                admitted.outcome.is_ok()
+                match scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see) {
+                    true => Entry::Admitted,
+                    false => Entry::Answered,
+                }
             };
             let asked = Asked { head, version, from };
             let mut judged = Judged::default();
-            policies.rules.judge(&asked, &mut core.rules, Moment::looking(now.nanos), &mut admits, &mut judged);
+            policies.rules.judge(&asked, rules, Moment::looking(now.nanos), &mut admits, &mut judged);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rules.names().next_back().map(str::to_owned);
             told.request_rule = judged.request_rules.names().next().map(str::to_owned);
@@ -315,6 +342,7 @@ fn tell_request(
                 ..Ruled::default()
             };
             rule_edits = std::mem::take(&mut judged.edits);
+            tell_halt(core, &mut entering, told)?;
             decided(judged)?;
             if let Err(error) = admitted.outcome {
                 redirected(http, head, &facts)?;
@@ -323,6 +351,11 @@ fn tell_request(
             ruled
         }
     };
+    tell_halt(core, &mut entering, told)?;
+    if let Some(Entering { edits, .. }) = &mut entering {
+        let later = std::mem::replace(&mut rule_edits, std::mem::take(edits));
+        rule_edits.append(later);
+    }
     redirected(http, head, &facts)?;
     if let Some(last) = http.answer_as_last(head, &facts) {
         return Err(Local::because(Some(last.status()), MAX_FORWARDS));
@@ -331,7 +364,8 @@ fn tell_request(
         return Err(Error::BodyTooLarge.into());
     }
     if let Some(scripts) = service.scripts.as_deref() {
-        tell_scripts(core, scripts, (question, client, now), (&service, head, &rule_edits), &mut ruled, told)?;
+        let begun = entering.and_then(|entering| entering.seen);
+        tell_scripts(core, scripts, (question, client, now), (&service, head, &rule_edits, begun), &mut ruled, told)?;
     }
     if let Some(rules) = service.pool_rules.as_ref().filter(|_| ruled.to.is_none()) {
         ruled.to = rules.choose(question.client, question.listener.port()).cloned();
@@ -394,29 +428,17 @@ fn tell_scripts(
     core: &mut Core,
     scripts: &ServiceScripts,
     (question, client, now): (&Question, IpAddr, Time),
-    (service, head, edits): (&VirtualService, &RequestHead<'_>, &Edits<'_>),
+    (service, head, edits, begun): (&VirtualService, &RequestHead<'_>, &Edits<'_>, Option<Box<Seen>>),
     ruled: &mut Ruled,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let done = core.scripts.ask(scripts, &mut core.pools, scripting::Body::Unseen, |seen| {
-        seen.begin(&service.name, head, HttpVersion::Http11);
-        (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
-        (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);
-        let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
-        seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
+    let done = core.scripts.ask(scripts, &mut core.pools, (scripting::Body::Unseen, begun), |seen| {
+        show(seen, (question, client, now), (service, head));
         scripting::follow_rules(seen, edits);
     });
-    told.said = Some(std::mem::take(&mut core.scripts.said));
+    told.hear(core);
     match done {
-        Err(Halt::Failed) => Err(Error::Script.into()),
-        Err(Halt::Ended(ending, beyond)) => {
-            let cause = beyond.map_or(SCRIPT, |_| Cause::ClientRequestRate.name());
-            Err(match ending {
-                Ending::Close { .. } => Local::because(None, cause),
-                Ending::Respond { status, .. } => Local::because(Some(status), cause),
-                Ending::Redirect { status, location } => Local { status: Some(status), cause, location },
-            })
-        }
+        Err(halt) => Err(halted(halt)),
         Ok(steered) => {
             if let Some(seen) = steered.seen {
                 core.scripts.give_back(seen);
@@ -433,6 +455,36 @@ fn tell_scripts(
             ruled.bound = steered.persist.and_then(|persist| persist.server);
             Ok(())
         }
+    }
+}
+
+/// What scripts see of a request that nobody sends.
+fn show(
+    seen: &mut Seen,
+    (question, client, now): (&Question, IpAddr, Time),
+    (service, head): (&VirtualService, &RequestHead<'_>),
+) {
+    seen.begin(&service.name, head, HttpVersion::Http11);
+    (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
+    (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);
+    let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
+    seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
+}
+
+/// Tells what scripts have said before the request may go on, and whether they end it.
+fn tell_halt(core: &mut Core, entering: &mut Option<Entering>, told: &mut Explanation) -> Result<(), Local> {
+    let Some(entering) = entering else { return Ok(()) };
+    told.hear(core);
+    entering.halt.take().map_or(Ok(()), |halt| Err(halted(halt)))
+}
+
+fn halted(halt: Halt) -> Local {
+    let Halt::Ended(ending, beyond) = halt else { return Error::Script.into() };
+    let cause = beyond.map_or(SCRIPT, |_| Cause::ClientRequestRate.name());
+    match ending {
+        Ending::Close { .. } => Local::because(None, cause),
+        Ending::Respond { status, .. } => Local::because(Some(status), cause),
+        Ending::Redirect { status, location } => Local { status: Some(status), cause, location },
     }
 }
 

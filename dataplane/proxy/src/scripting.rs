@@ -1,5 +1,6 @@
 //! Runs DataScripts for exchanges: shows them what has come, and tells what they want.
 
+pub(crate) mod entering;
 mod lent;
 
 use std::{rc::Rc, sync::Arc};
@@ -89,25 +90,26 @@ impl Scripting {
         }
     }
 
-    /// Runs the scripts for a request. `see` shows it to them.
+    /// Runs the scripts for a request. `see` shows it to them; `begun`: what those have kept that ran before the rules.
     pub fn ask(
         &mut self,
         scripts: &ServiceScripts,
         pools: &mut Pools,
-        body: Body,
+        (body, begun): (Body, Option<Box<Seen>>),
         see: impl FnOnce(&mut Seen),
     ) -> Result<Steered, Halt> {
-        let mut seen = self.machine.room();
+        let has_run = begun.is_some();
+        let mut seen = begun.unwrap_or_else(|| self.machine.room());
         see(&mut seen);
         let mut steered = Steered::default();
         if scripts.on_request {
-            self.steer(scripts, pools, (Event::Request, false), (&mut seen, &mut steered))?;
+            self.steer(scripts, pools, (Event::Request, has_run), (&mut seen, &mut steered))?;
         }
         let asked = std::mem::take(&mut steered.collect);
         match body {
             Body::Comes { kept } if scripts.on_request_data => steered.collect = asked.max(kept).min(BODY_BYTES_MAX),
             Body::Empty if scripts.on_request_data && asked > 0 => {
-                let event = (Event::RequestData, scripts.on_request);
+                let event = (Event::RequestData, has_run || scripts.on_request);
                 self.steer(scripts, pools, event, (&mut seen, &mut steered))?;
             }
             Body::Unseen | Body::Empty | Body::Comes { .. } => {}

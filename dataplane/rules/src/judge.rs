@@ -42,6 +42,16 @@ pub enum Verdict<'p> {
     },
 }
 
+/// What becomes of a request that security rules let pass, before request rules see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    Admitted,
+    /// It fails.
+    Refused,
+    /// It has its answer, and does not fail.
+    Answered,
+}
+
 /// The pool that a rule chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice<'p> {
@@ -113,23 +123,23 @@ impl Policies {
     }
 
     /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
-    /// to them. Without that it fails. `judged`: the default; it is filled where it is, for it is too large to be moved.
+    /// to them. A request that is refused there fails. `judged`: the default; it is filled where it is, for it is too large to be moved.
     pub fn judge<'p>(
         &'p self,
         asked: &Asked<'_>,
         scratch: &mut Scratch,
         at: Moment,
-        admits: &mut dyn FnMut(&Asked<'_>) -> bool,
+        admits: &mut dyn FnMut(&Asked<'_>) -> Entry,
         judged: &mut Judged<'p>,
     ) {
         let (view, found) = scratch.view(asked, &self.needs);
-        let mut is_admitted = true;
+        let mut entry = Entry::Admitted;
         let mut admits = || {
-            is_admitted = admits(asked);
-            is_admitted
+            entry = admits(asked);
+            entry == Entry::Admitted
         };
         self.try_all(judged, (&view, found), at, &mut admits);
-        if judged.is_failure() || !is_admitted {
+        if judged.is_failure() || entry == Entry::Refused {
             self.count_failed(&judged.failing, at);
         }
     }

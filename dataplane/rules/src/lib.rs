@@ -34,7 +34,7 @@ pub use counted::{Counted, Refusal};
 pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
 pub use groups::StringGroup;
-pub use judge::{Choice, Due, Exceeded, Judged, Policies, ResponseJudged, Verdict};
+pub use judge::{Choice, Due, Entry, Exceeded, Judged, Policies, ResponseJudged, Verdict};
 pub use limit::RequestLimit;
 pub use network::{Arriving, Barred, ConnectionMatch, Decided, DecidedBy, NetworkAction, NetworkPolicy, NetworkRule};
 pub use set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, ResponseAction, Rule, SecurityAction, Then};

@@ -2,6 +2,10 @@
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// The head of a request has come, and nobody has looked at a token yet.
+    Authentication,
+    /// The request may go on: its token is good, or it needs none.
+    Authenticated,
     /// The head of a request has come, and goes to a server.
     Request,
     /// So much of the request's body has come as a script wants to see, or all of it. No server is chosen yet.
@@ -19,7 +23,9 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Event; 7] = [
+    pub const ALL: [Event; 9] = [
+        Event::Authentication,
+        Event::Authenticated,
         Event::Request,
         Event::RequestData,
         Event::Balanced,
@@ -32,6 +38,8 @@ impl Event {
     /// As operators write it.
     pub fn name(self) -> &'static str {
         match self {
+            Event::Authentication => "HTTP_AUTH",
+            Event::Authenticated => "HTTP_POST_AUTH",
             Event::Request => "HTTP_REQ",
             Event::RequestData => "HTTP_REQ_DATA",
             Event::Balanced => "HTTP_LB_DONE",
@@ -40,6 +48,11 @@ impl Event {
             Event::Failed => "HTTP_RESP_FAILED",
             Event::Unbalanced => "HTTP_LB_FAILED",
         }
+    }
+
+    /// Whether its scripts run before it is known whether the request may go on, and what rules make of it.
+    pub(crate) fn is_of_entry(self) -> bool {
+        matches!(self, Event::Authentication | Event::Authenticated)
     }
 
     /// Whether its scripts see the response, and change that.

@@ -95,7 +95,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Begins a new exchange.
+    /// Begins a new exchange, or shows it anew: what scripts keep stays.
     pub fn begin(&mut self, service: &str, head: &RequestHead<'_>, version: HttpVersion) {
         put(&mut self.method, head.method_text);
         put(&mut self.target, head.path);
@@ -104,7 +104,6 @@ impl Seen {
         self.service.push_str(service);
         self.request.copy(&head.fields);
         self.response.clear();
-        self.variables.clear();
         self.version = version;
         self.tls = None;
         self.status = 0;
@@ -113,6 +112,12 @@ impl Seen {
         self.sends_to(None, "");
         self.plain = None;
         self.cause = "";
+    }
+
+    /// Nothing of an exchange is there any more that may be long, or that the next one must not find.
+    pub(crate) fn end(&mut self) {
+        self.body = Vec::new();
+        self.variables.clear();
     }
 
     pub fn respond(&mut self, head: &ResponseHead<'_>) {
@@ -143,6 +148,11 @@ impl Seen {
         let edit = HeadEdit { kind: EditKind::Replace, name: "Host".into(), cookie: false, value: Some(host.to_vec()) };
         self.request.apply(&edit, true);
         put(&mut self.host, host);
+    }
+
+    /// The values of a field of the request, as scripts have changed it.
+    pub fn values<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
+        self.request.iter().filter(move |field| field.0.eq_ignore_ascii_case(name)).map(|field| field.1)
     }
 
     /// Without the query.

@@ -53,7 +53,7 @@ impl Scripts {
     }
 
     pub fn give_back(&mut self, mut seen: Box<Seen>) {
-        seen.body = Vec::new();
+        seen.end();
         if self.spare.len() < SPARE_MAX {
             self.spare.push(seen);
         }

@@ -59,6 +59,8 @@ impl Groups<'_> {
                 Ok(v1::ScriptEvent::HttpLbDone) => Event::Balanced,
                 Ok(v1::ScriptEvent::HttpReqData) => Event::RequestData,
                 Ok(v1::ScriptEvent::HttpRespData) => Event::ResponseData,
+                Ok(v1::ScriptEvent::HttpAuth) => Event::Authentication,
+                Ok(v1::ScriptEvent::HttpPostAuth) => Event::Authenticated,
                 Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
                     findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
                     continue;
@@ -106,6 +108,8 @@ pub struct ServiceScripts {
     pub served: Arc<Served>,
     pub destinations: Arc<[Destinations]>,
     /// In which events some run.
+    pub on_authentication: bool,
+    pub on_authenticated: bool,
     pub on_request: bool,
     pub on_request_data: bool,
     pub on_choice: bool,
@@ -199,33 +203,34 @@ impl ScriptReader<'_> {
 
 impl ScriptParts {
     pub fn into_scripts(self, worker: &Worker, service: &v1::VirtualService) -> Option<Box<ServiceScripts>> {
-        let has = |event| self.sets.iter().any(|set| set.has(event));
-        let runs = Event::ALL.map(has);
-        runs.contains(&true).then(|| {
-            let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
-            let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
-            let engines = Engines { count: service.engines, seed: service.key_seed };
-            let served = Arc::new(Served {
-                store: worker.stores.of(&service.uuid),
-                engines: service.engines,
-                tally: (!limits.is_empty()).then(|| worker.tallies.of(&service.uuid, engines, limits)),
-                sets: self.sets.into(),
-                limit: self.limit,
-            });
-            let destinations = self.destinations.into();
-            let [on_request, on_request_data, on_choice, on_response, on_response_data, on_failure, on_shortage] = runs;
-            Box::new(ServiceScripts {
-                served,
-                destinations,
-                on_request,
-                on_request_data,
-                on_choice,
-                on_response,
-                on_response_data,
-                on_failure,
-                on_shortage,
-            })
-        })
+        let run = |sets: &[Arc<ScriptSet>], event| sets.iter().any(|set| set.has(event));
+        if !Event::ALL.into_iter().any(|event| run(&self.sets, event)) {
+            return None;
+        }
+        let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
+        let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
+        let engines = Engines { count: service.engines, seed: service.key_seed };
+        let served = Arc::new(Served {
+            store: worker.stores.of(&service.uuid),
+            engines: service.engines,
+            tally: (!limits.is_empty()).then(|| worker.tallies.of(&service.uuid, engines, limits)),
+            sets: self.sets.into(),
+            limit: self.limit,
+        });
+        let on = |event| run(&served.sets, event);
+        Some(Box::new(ServiceScripts {
+            on_authentication: on(Event::Authentication),
+            on_authenticated: on(Event::Authenticated),
+            on_request: on(Event::Request),
+            on_request_data: on(Event::RequestData),
+            on_choice: on(Event::Balanced),
+            on_response: on(Event::Response),
+            on_response_data: on(Event::ResponseData),
+            on_failure: on(Event::Failed),
+            on_shortage: on(Event::Unbalanced),
+            destinations: self.destinations.into(),
+            served,
+        }))
     }
 }
 

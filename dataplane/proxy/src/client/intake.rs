@@ -1,11 +1,11 @@
 //! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rate::Beyond;
-use weir_rules::{Asked, Edits, Exceeded, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
-use weir_script::Ending;
+use weir_rules::{Asked, Edits, Entry, Exceeded, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
+use weir_script::{Ending, Event, Seen};
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::{Cause, Limited};
 use weir_tls::ClientCertificate;
@@ -40,7 +40,7 @@ use crate::{
     page,
     pool::{Pools, balance_key},
     records::Recorder,
-    scripting::{self, Halt, Scripting},
+    scripting::{self, Halt, Scripting, entering::Entering},
 };
 
 /// What the bytes in the inbox are.
@@ -142,6 +142,9 @@ impl Received<'_> {
         let mut reported = false;
         let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
         let address = named.unwrap_or(client.peer.ip());
+        let version = ruled::version(self.head, conn.is_stream());
+        let plain = Shown { service, client, address, head: self.head, version, edits: None, certificate: None };
+        let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
         let mut ruled = if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
             let certificate = match identified {
@@ -151,11 +154,23 @@ impl Received<'_> {
             };
             let shown = (client, address, certificate.as_deref());
             let (mut admitted, clock) = (Admitted::default(), &*io);
+            let plain = Shown { certificate: certificate.as_ref(), ..plain };
+            let see = |seen: &mut Seen| plain.fill(seen, clock.now());
             let mut admits = |asked: &Asked<'_>| {
-                if let Some(tokens) = &policies.tokens {
-                    admitted = admission.check(tokens, asked, clock.unix_us() / 1_000_000);
+                if !scripting.enter(scripts, pools, Event::Authentication, &mut entering, &see) {
+                    return Entry::Answered;
                 }
-                admitted.outcome.is_ok()
+                if let Some(tokens) = &policies.tokens {
+                    let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
+                    admitted = admission.check(tokens, asked, seen, clock.unix_us() / 1_000_000);
+                    if admitted.outcome.is_err() {
+                        return Entry::Refused;
+                    }
+                }
+                match scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see) {
+                    true => Entry::Admitted,
+                    false => Entry::Answered,
+                }
             };
             let (asked, at) = ((self.head, conn.is_stream()), (scratch, io.now()));
             let mut judged = Judged::default();
@@ -166,9 +181,19 @@ impl Received<'_> {
             if admitted.authentication.or(admitted.authorization).is_some() {
                 records.note_admitted(client.noted, &admitted);
             }
+            if !scripting.said.is_empty() {
+                records.note_said(client.noted, &mut scripting.said);
+            }
             if let Some(next) = self.ended(io, client, &judged, date) {
                 records.limited = judged.beyond.map(|exceeded| limited(&exceeded));
                 return next;
+            }
+            if let Some(entering) = &mut entering {
+                if let Some(halt) = entering.halt.take() {
+                    return self.end_halted(io, client, halt, (date, records));
+                }
+                let later = mem::replace(&mut judged.edits, mem::take(&mut entering.edits));
+                judged.edits.append(later);
             }
             if let Err(error) = admitted.outcome {
                 return self.redirected(io, client, date).unwrap_or(Next::refused(error, self.head));
@@ -176,7 +201,20 @@ impl Received<'_> {
             reported = judged.reported;
             Ruled::of(policies, judged, certificate)
         } else {
-            Ruled::default()
+            let see = |seen: &mut Seen| plain.fill(seen, io.now());
+            let mut enter = |event| scripting.enter(scripts, pools, event, &mut entering, &see);
+            let _ = enter(Event::Authentication) && enter(Event::Authenticated);
+            let mut ruled = Ruled::default();
+            if let Some(entering) = &mut entering {
+                if !scripting.said.is_empty() {
+                    records.note_said(client.noted, &mut scripting.said);
+                }
+                if let Some(halt) = entering.halt.take() {
+                    return self.end_halted(io, client, halt, (date, records));
+                }
+                ruled.edits = Some(mem::take(&mut entering.edits)).filter(|edits| !edits.is_empty());
+            }
+            ruled
         };
         // No script sees what the profile answers, and no pool has a turn for it.
         if let Some(next) = self.answer_of_profile(io, client, date) {
@@ -184,28 +222,16 @@ impl Received<'_> {
         }
         // No script sees a request that the profile refuses.
         let is_refused = || service.http().is_none_or(|http| is_too_large(self.head, http));
-        if let Some(scripts) = service.scripts.as_deref().filter(|_| !is_refused()) {
-            let version = ruled::version(self.head, conn.is_stream());
-            let shown = Shown {
-                service,
-                client,
-                address,
-                head: self.head,
-                version,
-                edits: ruled.edits.as_ref(),
-                certificate: ruled.certificate.as_ref(),
-            };
-            let asked = scripting.ask(scripts, pools, self.body_for_scripts(), |seen| shown.fill(seen, io.now()));
+        if let Some(scripts) = scripts.filter(|_| !is_refused()) {
+            let shown = Shown { edits: ruled.edits.as_ref(), certificate: ruled.certificate.as_ref(), ..plain };
+            let begun = (self.body_for_scripts(), entering.and_then(|entering| entering.seen));
+            let asked = scripting.ask(scripts, pools, begun, |seen| shown.fill(seen, io.now()));
             if !scripting.said.is_empty() {
                 records.note_said(client.noted, &mut scripting.said);
             }
             match asked {
                 Ok(steered) => ruled.steer(steered),
-                Err(Halt::Failed) => return Next::refused(Error::Script, self.head),
-                Err(Halt::Ended(ending, beyond)) => {
-                    records.limited = beyond.map(|_| Limited::ScriptRequests);
-                    return self.end_scripted(io, client, (ending, beyond), date);
-                }
+                Err(halt) => return self.end_halted(io, client, halt, (date, records)),
             }
         }
         ruled.address = named;
@@ -240,6 +266,23 @@ impl Received<'_> {
             return scripting::Body::Empty;
         }
         scripting::Body::Comes { kept: self.service.http().map_or(0, |http| http.request_buffer_bytes) }
+    }
+
+    #[cold]
+    fn end_halted<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        halt: Halt,
+        (date, records): (&[u8], &mut Recorder),
+    ) -> Next {
+        match halt {
+            Halt::Failed => Next::refused(Error::Script, self.head),
+            Halt::Ended(ending, beyond) => {
+                records.limited = beyond.map(|_| Limited::ScriptRequests);
+                self.end_scripted(io, client, (ending, beyond), date)
+            }
+        }
     }
 
     /// What the client gets where a script answers, maybe as a limit says.

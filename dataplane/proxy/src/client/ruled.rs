@@ -6,7 +6,9 @@ use weir_balance::HashKey;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Counted, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{
+    Asked, Counted, Due, EditKind, Edits, Entry, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts,
+};
 use weir_script::{Ending, Persist, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
@@ -58,7 +60,7 @@ pub(super) fn judge<'s>(
     (head, is_stream): (&RequestHead<'_>, bool),
     (client, address, certificate): (&Client, IpAddr, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
-    admits: &mut dyn FnMut(&Asked<'_>) -> bool,
+    admits: &mut dyn FnMut(&Asked<'_>) -> Entry,
     judged: &mut Judged<'s>,
 ) {
     let version = version(head, is_stream);

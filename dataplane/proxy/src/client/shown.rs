@@ -14,6 +14,7 @@ use weir_wire::{head::RequestHead, x509::Says};
 use crate::{client::Client, io::Time, scripting::follow_rules};
 
 /// A request before its scripts run.
+#[derive(Clone, Copy)]
 pub(super) struct Shown<'b> {
     pub service: &'b VirtualService,
     pub client: &'b Client,

@@ -2,6 +2,7 @@
 
 use weir_jwt::{Fault, Verified};
 use weir_rules::{Asked, Authentication, Denial, Grant, Scratch};
+use weir_script::Seen;
 use weir_snapshot::Tokens;
 use weir_wire::head::{Name, NameSet, RequestHead};
 
@@ -32,18 +33,24 @@ impl Default for Admitted<'_> {
 }
 
 impl Admission {
-    /// Whether the request may go on.
+    /// Whether the request may go on. `seen`: as scripts have changed it.
     #[cold]
-    pub fn check<'t>(&mut self, tokens: &'t Tokens, asked: &Asked<'_>, now_unix_s: u64) -> Admitted<'t> {
+    pub fn check<'t>(
+        &mut self,
+        tokens: &'t Tokens,
+        asked: &Asked<'_>,
+        seen: Option<&Seen>,
+        now_unix_s: u64,
+    ) -> Admitted<'t> {
         let mut admitted = Admitted::default();
-        admitted.outcome = self.admit(tokens, asked, now_unix_s, &mut admitted);
+        admitted.outcome = self.admit(tokens, (asked, seen), now_unix_s, &mut admitted);
         admitted
     }
 
     fn admit<'t>(
         &mut self,
         tokens: &'t Tokens,
-        asked: &Asked<'_>,
+        (asked, seen): (&Asked<'_>, Option<&Seen>),
         now_unix_s: u64,
         admitted: &mut Admitted<'t>,
     ) -> Result<(), Error> {
@@ -56,7 +63,7 @@ impl Admission {
                 return Ok(());
             }
         }
-        let token = find(tokens, asked.head).map_err(Error::Token)?;
+        let token = find(tokens, asked.head, seen).map_err(Error::Token)?;
         tokens.rules.judge(token, now_unix_s, verified).map_err(Error::Token)?;
         if let Some(access) = access {
             let granted = access.authorize(asked, scratch, || weir_jwt::claims(token));
@@ -69,21 +76,21 @@ impl Admission {
     }
 }
 
-fn find<'h>(tokens: &Tokens, head: &RequestHead<'h>) -> Result<&'h [u8], Fault> {
-    match &tokens.query_name {
-        None => in_field(head),
-        Some(name) => in_query(head.path_and_query().1, name.as_bytes()),
+fn find<'h>(tokens: &Tokens, head: &RequestHead<'h>, seen: Option<&'h Seen>) -> Result<&'h [u8], Fault> {
+    match (&tokens.query_name, seen) {
+        (None, None) => in_field(head.fields.among(AUTHORIZATION).map(|field| field.value)),
+        (None, Some(seen)) => in_field(seen.values(b"authorization")),
+        // No script changes the query before a token is looked at.
+        (Some(name), _) => in_query(head.path_and_query().1, name.as_bytes()),
     }
 }
 
 /// RFC 6750 §2.1. Another scheme is no token.
-fn in_field<'h>(head: &RequestHead<'h>) -> Result<&'h [u8], Fault> {
-    let mut fields = head.fields.among(AUTHORIZATION);
-    let Some(field) = fields.next() else { return Err(Fault::Missing) };
-    if fields.next().is_some() {
+fn in_field<'h>(mut values: impl Iterator<Item = &'h [u8]>) -> Result<&'h [u8], Fault> {
+    let Some(value) = values.next() else { return Err(Fault::Missing) };
+    if values.next().is_some() {
         return Err(Fault::Several);
     }
-    let value = field.value;
     match value.split_at_checked(BEARER.len()) {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case(BEARER) => match rest {
             [b' ', ..] => Ok(rest.trim_ascii()),

@@ -68,19 +68,49 @@ impl Now {
 type Events = &'static [Event];
 const IN_ALL: Events = &Event::ALL;
 /// In which scripts see a head.
-const WITH_HEAD: Events =
-    &[Event::Request, Event::RequestData, Event::Balanced, Event::Response, Event::ResponseData, Event::Unbalanced];
+const WITH_HEAD: Events = &[
+    Event::Authentication,
+    Event::Authenticated,
+    Event::Request,
+    Event::RequestData,
+    Event::Balanced,
+    Event::Response,
+    Event::ResponseData,
+    Event::Unbalanced,
+];
 /// In which they change one.
-const WITH_CHANGES: Events = &[Event::Request, Event::RequestData, Event::Balanced, Event::Response];
+const WITH_CHANGES: Events = &[
+    Event::Authentication,
+    Event::Authenticated,
+    Event::Request,
+    Event::RequestData,
+    Event::Balanced,
+    Event::Response,
+];
 /// In which they may close the connection of the client.
-const WITH_CLOSE: Events = &[Event::Request, Event::RequestData, Event::Response, Event::ResponseData];
+const WITH_CLOSE: Events = &[
+    Event::Authentication,
+    Event::Authenticated,
+    Event::Request,
+    Event::RequestData,
+    Event::Response,
+    Event::ResponseData,
+];
 /// In which it is still open where a request goes.
 const WITH_CHOICE: Events = &[Event::Request, Event::RequestData];
 /// In which its server is known.
 const WITH_SERVER: Events = &[Event::Balanced, Event::Response, Event::ResponseData];
 /// In which scripts may answer.
-const WITH_ANSWER: Events =
-    &[Event::Request, Event::RequestData, Event::Response, Event::ResponseData, Event::Failed, Event::Unbalanced];
+const WITH_ANSWER: Events = &[
+    Event::Authentication,
+    Event::Authenticated,
+    Event::Request,
+    Event::RequestData,
+    Event::Response,
+    Event::ResponseData,
+    Event::Failed,
+    Event::Unbalanced,
+];
 const IN_REQUEST: Events = &[Event::Request];
 const IN_RESPONSE: Events = &[Event::Response];
 

@@ -61,7 +61,14 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         set_variable(now, &key.as_bytes(), &value)
     })?;
     maker.put_last("response", WITH_ANSWER, respond)?;
-    let events = &[Event::Request, Event::RequestData, Event::Failed, Event::Unbalanced];
+    let events = &[
+        Event::Authentication,
+        Event::Authenticated,
+        Event::Request,
+        Event::RequestData,
+        Event::Failed,
+        Event::Unbalanced,
+    ];
     maker.put_last("redirect", events, redirect)?;
     maker.put_last("close_conn", WITH_CLOSE, close)
 }
@@ -261,6 +268,12 @@ fn target_too_long() -> Error {
 }
 
 fn set_host(now: &mut Now, host: &[u8]) -> Result<()> {
+    if now.event.is_of_entry() {
+        return Err(Error::runtime(format!(
+            "Host cannot be changed in {}: rules have still to see it",
+            now.event.name()
+        )));
+    }
     if host.is_empty() || !weir_wire::head::is_host(host) {
         return Err(Error::runtime("the value of Host is no host"));
     }

@@ -35,6 +35,8 @@ const (
 	ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE   ScriptEvent = 5 // a server gets the request now; again for each server that is tried
 	ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA  ScriptEvent = 6 // as much of the body has come as scripts want to see; no server is chosen yet
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_DATA ScriptEvent = 7 // the same of a response, of which the client has got nothing yet
+	ScriptEvent_SCRIPT_EVENT_HTTP_AUTH      ScriptEvent = 8 // behind limits and security rules, before a token is looked at
+	ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH ScriptEvent = 9 // the token is good, or needs not be; before the request rules
 )
 
 // Enum value maps for ScriptEvent.
@@ -48,6 +50,8 @@ var (
 		5: "SCRIPT_EVENT_HTTP_LB_DONE",
 		6: "SCRIPT_EVENT_HTTP_REQ_DATA",
 		7: "SCRIPT_EVENT_HTTP_RESP_DATA",
+		8: "SCRIPT_EVENT_HTTP_AUTH",
+		9: "SCRIPT_EVENT_HTTP_POST_AUTH",
 	}
 	ScriptEvent_value = map[string]int32{
 		"SCRIPT_EVENT_UNSPECIFIED":      0,
@@ -58,6 +62,8 @@ var (
 		"SCRIPT_EVENT_HTTP_LB_DONE":     5,
 		"SCRIPT_EVENT_HTTP_REQ_DATA":    6,
 		"SCRIPT_EVENT_HTTP_RESP_DATA":   7,
+		"SCRIPT_EVENT_HTTP_AUTH":        8,
+		"SCRIPT_EVENT_HTTP_POST_AUTH":   9,
 	}
 )
 
@@ -396,7 +402,7 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\bposition\x18\x03 \x01(\rR\bposition\"/\n" +
 	"\x05Named\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\x86\x02\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xc3\x02\n" +
 	"\vScriptEvent\x12\x1c\n" +
 	"\x18SCRIPT_EVENT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SCRIPT_EVENT_HTTP_REQ\x10\x01\x12\x1a\n" +
@@ -405,7 +411,9 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\x1bSCRIPT_EVENT_HTTP_LB_FAILED\x10\x04\x12\x1d\n" +
 	"\x19SCRIPT_EVENT_HTTP_LB_DONE\x10\x05\x12\x1e\n" +
 	"\x1aSCRIPT_EVENT_HTTP_REQ_DATA\x10\x06\x12\x1f\n" +
-	"\x1bSCRIPT_EVENT_HTTP_RESP_DATA\x10\aB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1bSCRIPT_EVENT_HTTP_RESP_DATA\x10\a\x12\x1a\n" +
+	"\x16SCRIPT_EVENT_HTTP_AUTH\x10\b\x12\x1f\n" +
+	"\x1bSCRIPT_EVENT_HTTP_POST_AUTH\x10\tB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_scripts_proto_rawDescOnce sync.Once
