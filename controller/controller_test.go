@@ -382,11 +382,13 @@ func TestVirtualServiceThatCannotBeServedIsLeftOutAndSaysWhy(t *testing.T) {
 	house := start(t, t.TempDir())
 	engine := house.connect(house.join("edge-1"))
 	house.createService("web", 8443)
+	house.create("networkprofile", client.Object{"name": "messages",
+		"profile": client.Object{"type": "PROTOCOL_TYPE_SCTP_PROXY"}})
 	odd := house.create("virtualservice", client.Object{
 		"name": "odd", "vsvip_ref": "/api/vsvip?name=web", "services": []any{client.Object{"port": 99}},
-		"network_profile_ref": "/api/networkprofile?name=System-TCP-Fast-Path",
+		"network_profile_ref": "/api/networkprofile?name=messages",
 	})
-	house.runtimeUntil("virtualservice", odd, "OPER_DOWN", "network_profile_ref", "PROTOCOL_TYPE_TCP_FAST_PATH")
+	house.runtimeUntil("virtualservice", odd, "OPER_DOWN", "network_profile_ref", "PROTOCOL_TYPE_SCTP_PROXY")
 	third := house.createService("third", 8445)
 	delta, _ := engine.planWith(third["uuid"])
 	engine.ack(delta)

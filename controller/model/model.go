@@ -32,7 +32,7 @@ type VirtualService struct {
 	HTTP               *kinds.HTTPProfile   // nil: the application profile is not for HTTP
 	L4                 *kinds.TCPAppProfile // nil: the application profile is not for layer 4, with or without TLS
 	NetworkProfile     *kinds.NetworkProfile
-	TCP                *kinds.TCPProxy    // nil: the network profile is not for a TCP proxy
+	TCP                *kinds.TCPProxy    // nil: the network profile is not for TCP
 	UDP                *kinds.UDPFastPath // nil: the network profile is not for UDP, as fast path or as proxy
 	Analytics          *kinds.AnalyticsProfile
 	SSLProfile         *kinds.SSLProfile

@@ -365,6 +365,8 @@ func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
 	switch setting := vs.NetworkProfile.Profile; setting.Type {
 	case "PROTOCOL_TYPE_TCP_PROXY":
 		vs.TCP = orDefaults(setting.TCPProxy)
+	case "PROTOCOL_TYPE_TCP_FAST_PATH":
+		vs.TCP = orDefaults(setting.TCPFastPath).Proxy()
 	case "PROTOCOL_TYPE_UDP_FAST_PATH":
 		vs.UDP = orDefaults(setting.UDPFastPath)
 	case "PROTOCOL_TYPE_UDP_PROXY":

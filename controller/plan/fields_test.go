@@ -16,8 +16,9 @@ const fieldsPage = "../../docs/fields.md"
 
 const fieldsPreface = `# Every field of the kinds that traffic meets
 
-What Weir does with each field: [what "closes" and "no effect" mean](avi-fields.md). A field without a remark is served. Fields of
-` + "`uuid`, `url`, `name`, `tenant_ref`, `_last_modified`" + ` and the like are left out. A test writes this page:
+What Weir does with each field: [what "closes" and "no effect" mean](avi-fields.md). "Served" are the fields that some part of Weir
+reads: a test compares the page with the code. The fields that describe say something about the object, and are in no need of code.
+Fields of ` + "`uuid`, `url`, `name`, `tenant_ref`, `_last_modified`" + ` and the like are left out. A test writes this page:
 ` + "`WEIR_GEN=write go test ./controller/plan -run Field`" + `.
 `
 
@@ -61,7 +62,10 @@ func TestPageOfFieldsTellsOfEachField(t *testing.T) {
 	}
 }
 
-func fieldsOf(kind *schema.Kind) string {
+func fieldsOf(kind *schema.Kind) string { return pageOf(kind.Name, fatesOf(kind)) }
+
+// fatesOf returns the fields of a kind by what happens to them.
+func fatesOf(kind *schema.Kind) map[fate][]string {
 	fates := map[fate][]string{}
 	warned := warnedOf(kind.Name)
 	var walk func(fields []any, within string)
@@ -74,8 +78,12 @@ func fieldsOf(kind *schema.Kind) string {
 			}
 			effect, _ := f["effect"].(string)
 			why, _ := f["why"].(string)
-			if effect == "" {
-				effect, why = "served", ""
+			switch {
+			case effect != "":
+			case f["computed"] == true:
+				effect, why = "computed", "Weir makes it, and drops it from what is sent"
+			default:
+				effect, why = withoutCode(kind.Name + "." + at)
 			}
 			if said := warned[at]; len(said) > 0 && effect == "served" {
 				effect, why = "warned", strings.Join(said, "; or ")
@@ -91,11 +99,48 @@ func fieldsOf(kind *schema.Kind) string {
 		}
 	}
 	walk(kind.Outline(), "")
-	return pageOf(kind.Name, fates)
+	return fates
 }
 
 var effects = []struct{ what, said string }{
-	{"closes", "Closes"}, {"refused", "Refused"}, {"warned", "A warning, if not the default"}, {"none", "No effect"}}
+	{"closes", "Closes"}, {"refused", "Refused"}, {"warned", "A warning, if not the default"}, {"none", "No effect"},
+	{"describes", "Describes"}, {"fixed", "One value"}, {"computed", "Computed"}}
+
+// needNoCode are fields that no code reads, and that do what they are for nevertheless. A name that begins with *
+// stands for all that end like it.
+var needNoCode = []struct {
+	fate
+	fields string
+}{
+	{fate{"describes", "for people, and for the programs that write such objects"},
+		`*.cloud_config_cksum *.service_metadata vsvip.vsvip_cloud_config_cksum httppolicyset.is_internal_policy
+		l4policyset.is_internal_policy networksecuritypolicy.internal networksecuritypolicy.rules.created_by
+		pool.servers.description pool.servers.static pool.servers.mac_address sslprofile.type sslprofile.tags
+		sslkeyandcertificate.ca_certs.name`},
+	{fate{"describes", "a certificate, from which Weir reads it"},
+		`sslkeyandcertificate.certificate.subject.distinguished_name pkiprofile.ca_certs.subject pkiprofile.ca_certs.self_signed
+		pkiprofile.ca_certs.subject_alt_names pkiprofile.ca_certs.days_until_expire`},
+	{fate{"describes", "the only rule that there can be"},
+		"virtualservice.content_rewrite.rsp_rewrite_rules.index virtualservice.content_rewrite.rsp_rewrite_rules.name"},
+	{fate{"fixed", "another one is refused"},
+		`authprofile.type jwtserverprofile.jwt_profile_type ssopolicy.type healthmonitor.sip_monitor.sip_request_code
+		*.redirect.host.type *.redirect.path.type *_action.host.type *_action.path.type *_action.host_hdr.type
+		l4policyset.l4_connection_policy.rules.action.select_pool.action_type
+		sslkeyandcertificate.format sslkeyandcertificate.certificate_base64 sslkeyandcertificate.key_base64`},
+}
+
+// withoutCode returns the fate of a field that needs no code; served for all others.
+func withoutCode(field string) (effect, why string) {
+	for _, row := range needNoCode {
+		for name := range strings.FieldsSeq(row.fields) {
+			end, isEnd := strings.CutPrefix(name, "*")
+			if name == field || isEnd && strings.HasSuffix(field, end) {
+				return row.what, row.why
+			}
+		}
+	}
+	return "served", ""
+}
 
 func pageOf(kind string, fates map[fate][]string) string {
 	var page strings.Builder

@@ -94,8 +94,10 @@ func (r *revisions) service(uuid string, address byte, port uint32) *model.Virtu
 	vs := &model.VirtualService{
 		Group: r.model.Groups[0], Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, address})},
 		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
-		HTTP:               schema.Defaults[kinds.HTTPProfile](), NetworkProfile: &kinds.NetworkProfile{},
-		TCP: schema.Defaults[kinds.TCPProxy](), Pool: r.pools[0], SSLProfile: r.profile, VrfContext: r.contexts[0],
+		HTTP:               schema.Defaults[kinds.HTTPProfile](),
+		NetworkProfile:     &kinds.NetworkProfile{Profile: &kinds.NetworkProfileSetting{}},
+		TCP:                schema.Defaults[kinds.TCPProxy](), Pool: r.pools[0], SSLProfile: r.profile,
+		VrfContext: r.contexts[0],
 	}
 	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = uuid, uuid, "VS_TYPE_NORMAL", true, true
 	vs.Services = []kinds.Service{{Port: port, PortRangeEnd: port}}

@@ -169,7 +169,8 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 		report.blocked = true
 	case vs.TCP == nil && vs.UDP == nil:
 		report.block(subject, "network_profile_ref", "%s has type %s, engines do not serve that yet: "+
-			"use one of PROTOCOL_TYPE_TCP_PROXY, _UDP_PROXY or _UDP_FAST_PATH", profile.Name, profile.Profile.Type)
+			"use one of PROTOCOL_TYPE_TCP_PROXY, _TCP_FAST_PATH, _UDP_PROXY or _UDP_FAST_PATH", profile.Name,
+			profile.Profile.Type)
 	}
 	if vs.PoolRef != "" && vs.Pool == nil || vs.PoolGroupRef != "" && vs.PoolGroup == nil {
 		report.blocked = true

@@ -6,21 +6,38 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-const tcpPath = "profile.tcp_proxy_profile."
+const (
+	tcpPath  = "profile.tcp_proxy_profile."
+	fastPath = "PROTOCOL_TYPE_TCP_FAST_PATH"
+)
 
 // tcpProfile converts the settings that an engine can choose. The kernel decides about the rest of a network profile.
 func tcpProfile(vs *model.VirtualService, report *report) *dataplanev1.TcpProfile {
-	subject, tcp := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named), vs.TCP
-	warnUnheeded(subject, unheededOfTCP, tcp, report)
-	if vs.HTTP != nil {
-		warnUnheeded(subject, unheededOfTCPUnderHTTP, tcp, report)
-	}
+	tcp := vs.TCP
+	noteUnheededTCP(vs, report)
 	return &dataplanev1.TcpProfile{
 		IdleTimeoutS:         tcp.IdleTimeoutS,
 		KeepaliveProbes:      tcp.IdleConnectionType == "KEEP_ALIVE",
 		CloseHalfClosed:      !tcp.KeepaliveInHalfClose,
 		Nagle:                tcp.NaglesAlgorithm,
 		ProxyProtocolSources: sourcesOf(tcp),
+	}
+}
+
+// noteUnheededTCP warns of the settings of a network profile that have no effect. Engines proxy a fast path, too.
+func noteUnheededTCP(vs *model.VirtualService, report *report) {
+	subject, setting := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named),
+		vs.NetworkProfile.Profile
+	warnUnheeded(subject, unheededOfNetworkProfile, setting, report)
+	if setting.Type == fastPath {
+		if vs.HTTP != nil && setting.TCPFastPath != nil {
+			warnUnheeded(subject, unheededOfFastPathUnderHTTP, setting.TCPFastPath, report)
+		}
+		return
+	}
+	warnUnheeded(subject, unheededOfTCP, vs.TCP, report)
+	if vs.HTTP != nil {
+		warnUnheeded(subject, unheededOfTCPUnderHTTP, vs.TCP, report)
 	}
 }
 

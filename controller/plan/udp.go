@@ -53,7 +53,6 @@ func isOfDNS(services []kinds.Service) bool {
 // refuseUnservedUDP blocks what engines cannot do with datagrams. A virtual service that would work otherwise than its
 // operator expects is not served.
 func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report) {
-	network := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named)
 	if vs.HTTP != nil {
 		report.block(subject, "application_profile_ref", "%s is for HTTP, which needs TCP: use one of "+
 			"APPLICATION_PROFILE_TYPE_L4, _DNS or _SYSLOG for UDP", vs.ApplicationProfile.Name)
@@ -68,10 +67,6 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 	}
 	if !vs.UDP.Snat {
 		refuseUnkeptAddresses(subject, vs, report)
-	}
-	if vs.UDP.DSR != nil {
-		report.block(network, udpPath+"dsr_profile", "virtual service %s cannot be served: answers of servers pass "+
-			"through the engine: remove it", vs.Name)
 	}
 	if vs.L4 != nil && vs.L4.ProxyProtocolEnabled {
 		application := about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named)

@@ -53,6 +53,7 @@ var (
 	usualVirtualService = schema.Defaults[kinds.VirtualService]()
 	usualPool           = schema.Defaults[kinds.Pool]()
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
+	usualFastPath       = schema.Defaults[kinds.TCPFastPath]()
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 	usualTrueClient     = schema.Defaults[kinds.TrueClientIP]()
@@ -252,6 +253,21 @@ var unheededOfTCPUnderHTTP = declare("networkprofile", tcpPath, []unheeded[kinds
 	{"keepalive_in_halfclose_state", func(t *kinds.TCPProxy) bool { return !t.KeepaliveInHalfClose },
 		"http_profile.weir_half_close_timeout of the application profile decides about half-closed connections"},
 })
+
+var unheededOfNetworkProfile = declare("networkprofile", "profile.", []unheeded[kinds.NetworkProfileSetting]{
+	{"type", func(s *kinds.NetworkProfileSetting) bool { return s.Type == fastPath },
+		fastPath +
+			" is served as PROTOCOL_TYPE_TCP_PROXY: engines end the connections of clients, and make others to " +
+			"servers"},
+})
+
+var unheededOfFastPathUnderHTTP = declare("networkprofile", "profile.tcp_fast_path_profile.",
+	[]unheeded[kinds.TCPFastPath]{
+		{"session_idle_timeout", func(t *kinds.TCPFastPath) bool {
+			return t.SessionIdleTimeoutS != usualFastPath.SessionIdleTimeoutS
+		},
+			"only WebSockets are closed by it; other idle connections by the timeouts of the application profile"},
+	})
 
 // warnUnheeded warns of the settings in one table. at has the places in the lists on the path to them.
 func warnUnheeded[T any](about subject, table unheededTable[T], settings *T, report *report, at ...any) {

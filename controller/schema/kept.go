@@ -101,8 +101,9 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 			return
 		}
 	}
-	if f.unread && !f.saysNothing(value) {
-		if judged, about := s.kind.judgeUnread(at.pattern(), value); about != "" {
+	if f.unread {
+		judged, about := s.kind.judgeUnread(at.pattern(), value)
+		if about != "" && (!f.saysNothing(value) || judged.effect == closes && f.asks(value)) {
 			s.find(judged, sighting{pattern: about}, at)
 			return
 		}
@@ -159,6 +160,13 @@ func (f *field) saysNothing(value any) bool {
 		return sameValue(value, f.usual)
 	}
 	return value == "" || value == false || value == int64(0) || value == float64(0)
+}
+
+// asks tells whether a value is an object, which asks for what it is about even if all of its fields have their
+// defaults.
+func (f *field) asks(value any) bool {
+	_, isObject := value.(Object)
+	return isObject && f.shape == object
 }
 
 // sameValue compares numbers by value: the whole number 1209600 is 1.2096e+06 in avi_fields.txt.

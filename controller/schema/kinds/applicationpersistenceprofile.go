@@ -22,6 +22,7 @@ func init() {
 	schema.Register[ApplicationPersistenceProfile](schema.Definition{
 		Short:   []string{"persistence"},
 		Serving: schema.PartOfService,
+		Unread:  []schema.Rule{schema.NoEffect(noSites, "is_federated")},
 		Builtins: []schema.Object{
 			{
 				"name": "System-Persistence-Http-Cookie", "persistence_type": "PERSISTENCE_TYPE_HTTP_COOKIE",

@@ -62,6 +62,29 @@ func init() {
 					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect("engines connect to servers from ports that the kernel chooses", "preserve_client_port"),
+			schema.NoEffect("engines connect to the address and port of the server", "preserve_dest_ip_port"),
+			schema.NoEffect("engines treat Horizon, Blast, PCoIP and FTP as all that is of the profile's type",
+				"app_service_type"),
+			schema.NoEffect("engines send no Keep-Alive field",
+				"http_profile.keepalive_header http_profile.use_app_keepalive_timeout"),
+			schema.NoEffect("engines always take names of fields with dots, as RFC 9110 permits",
+				"http_profile.allow_dots_in_header_name"),
+			schema.NoEffect("engines pass on the parts of a body as they come, and join none",
+				"http_profile.enable_chunk_merge"),
+			schema.NoEffect("engines end the requests of a client that goes away",
+				"http_profile.enable_fire_and_forget"),
+			schema.NoEffect("engines do not count the parameters in bodies of requests",
+				"http_profile.enable_request_body_metrics"),
+			schema.NoEffect("engines act on no X-Accel field, and always pass them on",
+				"http_profile.pass_through_x_accel_headers"),
+			schema.NoEffect("engines choose the size of their buffers themselves",
+				"http_profile.http_upstream_buffer_size"),
+			schema.NoEffect(
+				"engines tell a client that speaks plain text on a port with TLS so, by an alert of TLS, and "+
+					"close the connection", "http_profile.reset_conn_http_on_ssl_port"),
+		},
 	})
 }
 

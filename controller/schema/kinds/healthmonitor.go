@@ -85,6 +85,7 @@ func init() {
 		},
 		Unread: []schema.Rule{
 			schema.NoEffect("engines run the script in command_code", "external_monitor.command_path"),
+			schema.NoEffect(noSites, "is_federated"),
 			schema.NoEffect("this type does not use TLS",
 				`http_monitor.ssl_attributes smtp_monitor.ssl_attributes pop3_monitor.ssl_attributes
 				imap_monitor.ssl_attributes ftp_monitor.ssl_attributes ldap_monitor.ssl_attributes`),

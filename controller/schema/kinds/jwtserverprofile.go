@@ -37,6 +37,7 @@ func init() {
 	schema.Register[JWTServerProfile](schema.Definition{
 		Short:   []string{"jwtserver"},
 		Serving: schema.PartOfService,
+		Unread:  []schema.Rule{schema.NoEffect(noSites, "is_federated")},
 		Example: `  weir jwtserverprofile create login issuer=https://login.example jwks_keys="$(jq tojson jwks.json)"`,
 		Kept: []schema.Rule{
 			schema.Closes("the controller signs no tokens", "controller_internal_auth"),

@@ -46,6 +46,15 @@ func init() {
 		Kept: []schema.Rule{
 			schema.NoEffect("engines do not speak SCTP", "profile.sctp_*"),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect("engines do not mirror connections: those of an engine that fails end",
+				"connection_mirror"),
+			schema.NoEffect("the other settings count, whatever it is", "profile.tcp_proxy_profile.automatic"),
+			schema.NoEffect("engines always complete the handshake with a client before they connect to a server",
+				"profile.tcp_fast_path_profile.enable_syn_protection"),
+			schema.Closes("answers of servers pass through the engine: remove it",
+				"profile.tcp_fast_path_profile.dsr_profile profile.udp_fast_path_profile.dsr_profile"),
+		},
 	})
 }
 
@@ -113,11 +122,18 @@ func (p *NetworkProfile) Validate() *schema.FieldError {
 	return nil
 }
 
-// TCPFastPath forwards TCP packets without ending connections.
+// TCPFastPath forwards TCP packets without ending connections. Engines end them anyway.
 type TCPFastPath struct {
 	EnableSynProtection bool        `json:"enable_syn_protection" default:"false"`
 	SessionIdleTimeoutS uint32      `json:"session_idle_timeout" min:"5" max:"14400" also:"0" default:"300"`
 	DSR                 *DSRProfile `json:"dsr_profile"`
+}
+
+// Proxy returns the settings of a proxy that closes connections as the fast path does.
+func (f *TCPFastPath) Proxy() *TCPProxy {
+	proxy := schema.Defaults[TCPProxy]()
+	proxy.IdleConnectionType, proxy.IdleTimeoutS = "CLOSE_IDLE", f.SessionIdleTimeoutS
+	return proxy
 }
 
 // UDPFastPath forwards datagrams.

@@ -58,6 +58,9 @@ func init() {
 				"crls.file_ref"),
 			schema.NoEffect(computed, ""),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect(noSites, "is_federated"),
+		},
 	})
 }
 

@@ -94,7 +94,17 @@ func init() {
 			column.Health,
 		},
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
-		Unread:  []schema.Rule{schema.NoEffect(alwaysFine, "analytics_policy.enable_realtime_metrics")},
+		Unread: []schema.Rule{
+			schema.NoEffect(alwaysFine, "analytics_policy.enable_realtime_metrics"),
+			schema.NoEffect(ownRoutes, "vrf_ref placement_networks servers.verify_network"),
+			schema.NoEffect(noNSX, "tier1_lr"),
+			schema.NoEffect("engines have no pools of their own for authorization servers: it is a pool as any other",
+				"pool_type"),
+			schema.NoEffect("engines connect to servers, and route no packets through them", "routing_pool"),
+			schema.NoEffect("an address that DNS does not name any more is no server any more",
+				"delete_server_on_dns_refresh"),
+			schema.NoEffect(noZones, "servers.availability_zone"),
+		},
 		Kept: []schema.Rule{
 			schema.Closes(
 				"engines do not yet choose TLS to servers by whether the client uses TLS: requests that should be "+

@@ -60,6 +60,10 @@ func init() {
 			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect("without priority_labels_ref, priority labels are numbers anyway",
+				"implicit_priority_labels"),
+		},
 	})
 }
 

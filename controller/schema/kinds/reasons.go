@@ -18,4 +18,9 @@ const (
 	ownLength      = "engines count the bytes of a body themselves"
 	noFingerprints = "engines do not tell clients by their TLS yet"
 	computed       = "Weir computes it"
+	noSites        = "Weir serves no sites, and has no others to send the object to"
+	ownRoutes      = "engines reach servers by the routes of their machines"
+	noZones        = "Weir places virtual services and chooses servers without regard to zones"
+	noNSX          = "Weir configures no routers of NSX"
+	noMesos        = "Weir has no clouds of Mesos"
 )

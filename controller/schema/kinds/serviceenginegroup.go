@@ -164,6 +164,9 @@ func init() {
 				instance_flavor* mgmt_network_ref mgmt_subnet openstack_* vcenter* vip_asg license_*`),
 			schema.NoEffect(ownHardware, ""),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect("the load of an engine is that of its data plane anyway", "use_dp_util_for_scaleout"),
+		},
 	})
 }
 

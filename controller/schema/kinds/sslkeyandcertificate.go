@@ -62,6 +62,14 @@ func init() {
 				"ocsp_config.max_tries"),
 			schema.NoEffect(computed, ""),
 		},
+		Unread: []schema.Rule{
+			schema.NoEffect(noSites, "is_federated"),
+			schema.NoEffect("a key must be sent without encryption: one that is encrypted is refused",
+				"key_passphrase"),
+			schema.NoEffect("keys that Weir makes have the exponent 65537", "key_params.rsa_params.exponent"),
+			schema.NoEffect("certificates that Weir makes have no address of mail",
+				"certificate.subject.email_address"),
+		},
 	})
 }
 

@@ -146,6 +146,17 @@ func init() {
 			schema.Closes("engines choose a child by texts, and not by string groups yet",
 				"vh_matches.rules.matches.path.string_group_refs vh_matches.rules.matches.query.string_group_refs"),
 			unknownPlaces("vh_matches.rules.matches"),
+			schema.NoEffect(noNames, "fqdn"),
+			schema.NoEffect(noMesos, "use_bridge_ip_as_vip"),
+			schema.NoEffect(noCloud, "cloud_type"),
+			schema.NoEffect("clients keep their sessions of TLS themselves, as tickets", "ssl_sess_cache_avg_size"),
+			schema.NoEffect("all engines of a virtual service resume the sessions of TLS of each other anyway, and "+
+				"share the keys of limits; tables of DataScripts are those of one engine", "bulk_sync_kvcache"),
+			schema.NoEffect("engines label no flows", "flow_label_type"),
+			schema.NoEffect("routers spread connections over engines, engines do not", "scaleout_ecmp"),
+			schema.NoEffect("virtual services are placed without regard to the networks of servers",
+				"ign_pool_net_reach"),
+			schema.NoEffect("answers to clients go by the routes of the engine's machine", "enable_autogw"),
 		}, unreadOfVips...),
 	})
 }

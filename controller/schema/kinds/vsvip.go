@@ -41,7 +41,7 @@ func init() {
 			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, ""),
 		},
-		Unread: unreadOfVips,
+		Unread: append([]schema.Rule{schema.NoEffect(noNSX, "tier1_lr")}, unreadOfVips...),
 	})
 }
 
@@ -56,8 +56,13 @@ var (
 
 // unreadOfVips are the rules for fields about addresses that have no function.
 var unreadOfVips = []schema.Rule{
-	schema.NoEffect(noNames, "dns_info.fqdn"),
-	schema.NoEffect(noAllocation, "vip.floating_ip vip.auto_allocate_floating_ip"),
+	schema.NoEffect(noNames, "dns_info.fqdn dns_info.type dns_info.ttl"),
+	schema.NoEffect(noAllocation, `vip.floating_ip vip.auto_allocate_ip vip.auto_allocate_ip_type
+		vip.auto_allocate_floating_ip vip.avi_allocated_vip vip.avi_allocated_fip`),
+	schema.NoEffect("engines have the address alone, and announce it as a route to it alone",
+		"vip.subnet vip.prefix_length"),
+	schema.NoEffect(noZones, "vip.availability_zone"),
+	schema.NoEffect(noMesos, "east_west_placement"),
 }
 
 // Vip is one IPv4 address, one IPv6 address, or one of each.
