@@ -45,7 +45,7 @@ func openNode(
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
-		Explain:  explainOf(leader.explain),
+		Explain:  explainOf(leader.explain), RuleFaults: ruleFaults,
 		Scores:   scoresOf(leader.grades),
 		Tester:   testerOf(leader.alerts),
 		Habits:   habits{leader.unusual},

@@ -30,7 +30,7 @@ which pool it goes to, which of its servers take requests and why others do not,
 engines are asked; nothing is sent to a server, and nothing changes. With consistent hashing and persistence, the server
 is the one that each such request gets. Otherwise it is the one that the next request at the first worker would get: the
 first worker of each engine answers, and each counts its own requests. The request is one of HTTP/1.1: what differs for a
-stream of HTTP/2 is not shown.
+stream of HTTP/2 is not shown. Rules of the virtual service that never have an effect, whatever is asked, come last.
 
 Without --address and --vs, the virtual service is the one that listens on the port and wants the host. If there are
 several, the host is looked up.
@@ -158,6 +158,24 @@ func printExplanation(out io.Writer, answer map[string]any) error {
 		engine, _ := item.(map[string]any)
 		fmt.Fprintln(out)
 		if err := printEngine(out, engine); err != nil {
+			return err
+		}
+	}
+	return printIdleRules(out, column.List(answer, "rules_without_effect"))
+}
+
+// printIdleRules prints the rules of the virtual service, and of its child, that no request ever comes to.
+func printIdleRules(out io.Writer, rules []any) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(out, "\nRULES WITHOUT EFFECT"); err != nil {
+		return err
+	}
+	for _, item := range rules {
+		say := func(field string) string { return top.Clean(column.Text(column.At(item, field))) }
+		if _, err := fmt.Fprintf(out, "%s %s, %s: %s\n", say("kind"), say("name"), say("field"),
+			say("why")); err != nil {
 			return err
 		}
 	}

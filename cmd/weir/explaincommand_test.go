@@ -51,6 +51,22 @@ func TestExplanationHasALineForEachStage(t *testing.T) {
 	}
 }
 
+func TestRulesWithoutEffectComeLast(t *testing.T) {
+	answer := answered(map[string]any{"name": "engine-1"})
+	answer["rules_without_effect"] = []any{map[string]any{"kind": "httppolicyset",
+		"name": "house\x1b[2J", "rule": "blue",
+		"field": "http_request_policy.rules[1]", "why": `rule "blue" never matches: match.path is empty`}}
+	var out bytes.Buffer
+	if err := printExplanation(&out, answer); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\n\nRULES WITHOUT EFFECT\n" +
+		"httppolicyset house\\u{1b}[2J, http_request_policy.rules[1]: rule \"blue\" never matches: match.path is empty\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q", out.String())
+	}
+}
+
 func TestHostileTextsAreHarmlessInATerminal(t *testing.T) {
 	hostile := "\x1b]0;owned\a\x1b[2J\u202e\r\nSERVER fake"
 	got := printed(t, map[string]any{

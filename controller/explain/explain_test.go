@@ -12,6 +12,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
@@ -92,6 +93,37 @@ func TestEachEngineThatServesIsAskedAndItsAnswerHasNames(t *testing.T) {
 		"reason:HTTP 500", "connections:3", "virtualservice:map[name:web", "revision:11")
 	if got := s.asked[0]; got.GetAddress() != "10.9.0.1" || got.GetServerName() != "shop.test" || got.GetPort() != 443 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestRulesWithoutEffectAreListedForWhoMayReadTheVirtualService(t *testing.T) {
+	s := newStage(t)
+	s.State.Findings = []model.Finding{
+		{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "weight", Message: "has no effect"},
+		{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "http_policies[0]", Message: "never matches",
+			Rule: "blue"},
+		{Kind: "virtualservice", UUID: "vs-2", Name: "other", Field: "http_policies[0]", Message: "never matches",
+			Rule: "green"},
+	}
+	s.Observe(s.State)
+	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation {
+		return &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", ChildUuid: "vs-secret"}
+	}
+	found, _ := s.explainer.Find(ask("shop.test"), everything)
+	list := func(sees func(string) bool) []any {
+		answer, err := s.explainer.Explain(s.Context(), ask("shop.test"), found, sees)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer["rules_without_effect"].([]any)
+	}
+	if all := list(everything); len(all) != 1 {
+		t.Errorf("%v", all)
+	} else {
+		s.Contains(all[0], "rule:blue", "field:http_policies[0]", "why:never matches", "virtualservice:map[name:web")
+	}
+	if all := list(func(uuid string) bool { return uuid != "vs-1" }); len(all) != 0 {
+		t.Errorf("%v", all)
 	}
 }
 

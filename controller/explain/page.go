@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
@@ -11,17 +12,57 @@ import (
 
 // page is the answers as JSON.
 func (e *Explainer) page(q Question, found Found, engines []*asked, sees func(uuid string) bool) schema.Object {
-	all := []any{}
+	all, idle := []any{}, []any{}
 	e.fleet.Read(func(known *fleet.Known) {
 		for _, engine := range engines {
 			all = append(all, (&teller{known, engine, sees, q, found}).page())
 		}
+		idle = idleRules(known, reachedBy(found, engines, sees))
 	})
 	return schema.Object{
 		"virtualservice": schema.Object{"uuid": found.VirtualService, "name": found.Name},
 		"address":        found.Address.String(), "port": int64(q.Port), "tls": q.TLS, "method": q.Method,
 		"host": q.Authority, "target": q.Target, "client": q.Client.String(), "engines": all,
+		"rules_without_effect": idle,
 	}
+}
+
+// reachedBy are the uuids of the virtual service that is asked about, and of its children that get the request.
+func reachedBy(found Found, engines []*asked, sees func(uuid string) bool) (uuids []string) {
+	for _, uuid := range append([]string{found.VirtualService}, childrenOf(engines)...) {
+		if uuid != "" && sees(uuid) && !slices.Contains(uuids, uuid) {
+			uuids = append(uuids, uuid)
+		}
+	}
+	return uuids
+}
+
+func childrenOf(engines []*asked) (uuids []string) {
+	for _, engine := range engines {
+		uuids = append(uuids, engine.said.GetChildUuid())
+	}
+	return uuids
+}
+
+// idleRules are the rules of virtual services that never have an effect, whatever is asked.
+func idleRules(known *fleet.Known, services []string) []any {
+	all := []any{}
+	for _, uuid := range services {
+		vs := known.VirtualService(uuid)
+		if vs == nil {
+			continue
+		}
+		for _, finding := range known.Findings(vs) {
+			if finding.Rule != "" {
+				all = append(all, schema.Object{
+					"virtualservice": schema.Object{"uuid": vs.UUID, "name": vs.Name}, "kind": finding.Kind,
+					"uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "rule": finding.Rule,
+					"why": finding.Message,
+				})
+			}
+		}
+	}
+	return all
 }
 
 // teller shows what one engine said.

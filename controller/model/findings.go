@@ -13,6 +13,7 @@ type Finding struct {
 	Name    string
 	Field   string // "ssl_key_and_certificate_refs[0]"; empty: the object as a whole
 	Message string
+	Rule    string // the rule that never has an effect; empty: the finding is about something else
 }
 
 // Compare orders findings by their objects, then by field and message.

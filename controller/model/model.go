@@ -78,12 +78,12 @@ func (vs *VirtualService) SSLProfiles() []*kinds.SSLProfile {
 func (vs *VirtualService) Key() string { return vs.UUID }
 
 // Tenant returns the uuid of the tenant that the virtual service belongs to.
-func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
+func (vs *VirtualService) Tenant() string { return UUIDIn(vs.TenantRef) }
 
 // SeatsOf returns the uuid of the virtual service whose engines serve this one: the parent of a child, or itself.
 func (vs *VirtualService) SeatsOf() string {
 	if vs.IsChild() {
-		return uuidIn(vs.VHParentRef)
+		return UUIDIn(vs.VHParentRef)
 	}
 	return vs.UUID
 }
@@ -196,7 +196,7 @@ func (s *L4PolicySet) Key() string { return s.UUID }
 // ByUUID finds the object that a reference names among some; nil: it could not be resolved.
 func ByUUID[T interface{ Key() string }](among []T, reference string) (found T) {
 	for _, one := range among {
-		if reference != "" && one.Key() == uuidIn(reference) {
+		if reference != "" && one.Key() == UUIDIn(reference) {
 			return one
 		}
 	}
@@ -222,7 +222,7 @@ type Pool struct {
 func (p *Pool) Key() string { return p.UUID }
 
 // Tenant returns the uuid of the tenant that the pool belongs to.
-func (p *Pool) Tenant() string { return uuidIn(p.TenantRef) }
+func (p *Pool) Tenant() string { return UUIDIn(p.TenantRef) }
 
 // Member is a server that has an address.
 type Member struct {

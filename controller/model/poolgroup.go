@@ -131,7 +131,7 @@ func (vs *VirtualService) OwnBackups() (backups []*Pool) {
 			continue
 		}
 		for _, backup := range vs.Backups {
-			if backup.UUID == uuidIn(action.Backup.PoolRef) {
+			if backup.UUID == UUIDIn(action.Backup.PoolRef) {
 				backups = append(backups, backup)
 			}
 		}

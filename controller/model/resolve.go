@@ -75,7 +75,7 @@ func (k *Keeper) addGroups(stale stale) {
 			}
 		}
 		if engine := k.engines.read[uuid]; engine != nil && engine.SEGroupRef != "" {
-			stale.add(subject{"serviceenginegroup", uuidIn(engine.SEGroupRef)})
+			stale.add(subject{"serviceenginegroup", UUIDIn(engine.SEGroupRef)})
 		}
 	}
 }
@@ -170,7 +170,8 @@ func (s *source) find(field, message string, args ...any) {
 	})
 }
 
-func uuidIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }
+// UUIDIn returns the uuid that a reference names.
+func UUIDIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }
 
 // follow returns the object that a reference names. It returns nil for an empty reference, and for one that leads to no
 // object. The latter is a finding.
@@ -178,7 +179,7 @@ func follow[T any](from *source, to interface{ find(uuid string) *T }, field, re
 	if reference == "" {
 		return nil
 	}
-	uuid := uuidIn(reference)
+	uuid := UUIDIn(reference)
 	from.refersTo = append(from.refersTo, uuid)
 	found := to.find(uuid)
 	if found == nil {

@@ -23,8 +23,7 @@ func (c *Compiler) addressGroup(from *model.AddressGroup) part {
 	if known != nil && known.from == from {
 		return known.part
 	}
-	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
-	to.Subnets, to.Ranges = addressesOf(from)
+	to := addressGroupOf(from)
 	made := &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_AddressGroup{AddressGroup: to}}
 	next := &compiledGroup{from, partOf(made)}
 	if known != nil && proto.Equal(known.part.Resource, made) {
@@ -32,6 +31,12 @@ func (c *Compiler) addressGroup(from *model.AddressGroup) part {
 	}
 	c.addressGroups[from.UUID] = next
 	return next.part
+}
+
+func addressGroupOf(from *model.AddressGroup) *dataplanev1.AddressGroup {
+	to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
+	to.Subnets, to.Ranges = addressesOf(from)
+	return to
 }
 
 // addressGroupsOf returns the resources of groups, by uuid.

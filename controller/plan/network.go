@@ -7,6 +7,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/shadow"
 )
 
 // addNetworkPolicy adds the rules that say who may connect. A virtual service that names some is not served without
@@ -33,24 +34,38 @@ func (c *Compiler) addNetworkPolicy(d *draft) {
 	d.report.blocked = d.report.blocked || compiled.report.blocked
 	d.service.NetworkPolicyUuid = policy.UUID
 	d.parts = append(d.parts, compiled.parts...)
+	d.noteShadowsOfNetwork(compiled)
 }
 
 // compileNetworkPolicy makes the groups that the rules name, then the policy. They are the same in the Plans of all
 // virtual services that use it.
 func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSet {
 	compiled := &compiledSet{parts: c.addressGroupsOf(policy.AddressGroups)}
+	to := networkPolicyOf(policy, &compiled.report)
+	if !compiled.report.blocked {
+		compiled.connections = shadow.OfConnections(to, groupsIn(compiled.parts))
+		compiled.found = compiled.connections.Find()
+		compiled.report.shadowed(about("networksecuritypolicy", policy.Identity, policy.Named), compiled.found)
+	}
+	body := &enginev1.Resource_NetworkPolicy{NetworkPolicy: to}
+	compiled.parts = append(compiled.parts, partOf(&enginev1.Resource{Uuid: policy.UUID, Body: body}))
+	return compiled
+}
+
+// networkPolicyOf converts the rules in force.
+func networkPolicyOf(policy *model.NetworkPolicy, report *report) *dataplanev1.NetworkPolicy {
 	to := &dataplanev1.NetworkPolicy{Uuid: policy.UUID, Name: policy.Name}
 	for _, placed := range policy.RulesInForce() {
 		rule := placed.Rule
 		at := fmt.Sprintf("rules[%d].match.geo_matches", placed.At)
 		if problem := kinds.CheckPlaces(at, rule.Match.GeoMatches); problem != nil {
-			compiled.report.block(about("networksecuritypolicy", policy.Identity, policy.Named), problem.Field, "%s",
+			report.block(about("networksecuritypolicy", policy.Identity, policy.Named), problem.Field, "%s",
 				problem.Problem)
 			continue
 		}
-		client := addressMatch(rule.Match.ClientIP, policy.AddressGroups, &compiled.report)
+		client := addressMatch(rule.Match.ClientIP, policy.AddressGroups, report)
 		client, located := withPlace(client,
-			placeMatch(rule.Match.GeoMatches, policy.AddressGroups, &compiled.report))
+			placeMatch(rule.Match.GeoMatches, policy.AddressGroups, report))
 		made := &dataplanev1.NetworkRule{
 			Name: rule.Name, Position: uint32(placed.At), UntilUnixS: untilOf(policy.LastModified, rule.Age),
 			Log: rule.Log,
@@ -72,9 +87,7 @@ func (c *Compiler) compileNetworkPolicy(policy *model.NetworkPolicy) *compiledSe
 		}
 		to.Rules = append(to.Rules, made)
 	}
-	body := &enginev1.Resource_NetworkPolicy{NetworkPolicy: to}
-	compiled.parts = append(compiled.parts, partOf(&enginev1.Resource{Uuid: policy.UUID, Body: body}))
-	return compiled
+	return to
 }
 
 func portsOrRanges(from *kinds.PortMatchGeneric) *dataplanev1.NumberMatch {

@@ -9,6 +9,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/shadow"
 )
 
 // compiledSet is a set of HTTP policies as resources: the groups that its rules name, then the set itself. It is the
@@ -16,6 +17,10 @@ import (
 type compiledSet struct {
 	parts  []part
 	report report
+
+	rules       shadow.Policies   // of HTTP
+	connections shadow.List       // of a network policy
+	found       []shadow.Shadowed // the rules without effect, which the report names
 }
 
 // setReader converts the rules of a set. A rule that engines cannot carry out blocks all virtual services with the set:
@@ -28,6 +33,21 @@ type setReader struct {
 
 func (c *Compiler) compileSet(set *model.HTTPPolicySet) *compiledSet {
 	r := &setReader{set: set, subject: about("httppolicyset", set.Identity, set.Named)}
+	to := r.lists()
+	compiled := &compiledSet{parts: c.groupsOf(set), report: r.report}
+	if !r.report.blocked {
+		compiled.rules = shadow.Of(to, groupsIn(compiled.parts))
+		compiled.found = compiled.rules.Find()
+		compiled.report.shadowed(r.subject, compiled.found)
+	}
+	body := &enginev1.Resource_HttpPolicySet{HttpPolicySet: to}
+	compiled.parts = append(compiled.parts, partOf(&enginev1.Resource{Uuid: set.UUID, Body: body}))
+	return compiled
+}
+
+// lists converts the rules in force of all lists.
+func (r *setReader) lists() *dataplanev1.HttpPolicySet {
+	set := r.set
 	to := &dataplanev1.HttpPolicySet{Uuid: set.UUID, Name: set.Name}
 	for _, placed := range set.SecurityRules() {
 		rule := r.rule("http_security_policy", placed.At, placed.Rule.Name)
@@ -41,8 +61,7 @@ func (c *Compiler) compileSet(set *model.HTTPPolicySet) *compiledSet {
 		rule := r.rule("http_response_policy", placed.At, placed.Rule.Name)
 		to.ResponseRules = append(to.ResponseRules, rule.response(placed.Rule))
 	}
-	body := &enginev1.Resource_HttpPolicySet{HttpPolicySet: to}
-	return &compiledSet{append(c.groupsOf(set), partOf(&enginev1.Resource{Uuid: set.UUID, Body: body})), r.report}
+	return to
 }
 
 // groupsOf returns the groups of a set, by uuid.

@@ -8,13 +8,18 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/shadow"
 )
 
 // addPoolRules adds what chooses the pool of a connection: service_pool_select first, then the sets of policies of
 // layer 4. To leave out a rule would send clients to other servers than they are for, so it blocks the virtual service.
 func (c *Compiler) addPoolRules(d *draft) {
+	shadows := &l4Rules{field: map[*shadow.Rule]string{}}
 	for i := range d.vs.ServicePools {
 		d.addPortPool(fmt.Sprintf("service_pool_select[%d]", i), &d.vs.ServicePools[i])
+	}
+	for _, rule := range d.service.GetPoolRules() {
+		shadows.add(shadow.OfPools(rule, "", rule.GetField(), rule.GetName(), &shadow.Groups{}), rule.GetField())
 	}
 	if len(d.vs.L4Policies) > 0 && d.vs.HTTP != nil {
 		d.report.block(d.subject, "l4_policies", "are for profiles of layer 4: use rules of http_policies, or "+
@@ -25,11 +30,15 @@ func (c *Compiler) addPoolRules(d *draft) {
 		d.report.blocked = true // model has a finding about that
 	}
 	for at, set := range d.vs.L4Sets {
+		field := fmt.Sprintf("l4_policies[%d]", d.vs.L4PolicyOrder()[at])
 		for _, placed := range set.Rules() {
-			d.addL4Rule(set, placed, fmt.Sprintf("l4_policies[%d]", d.vs.L4PolicyOrder()[at]))
+			d.addL4Rule(set, placed, field)
 		}
-		d.parts = append(d.parts, c.addressGroupsOf(set.AddressGroups)...)
+		groups := c.addressGroupsOf(set.AddressGroups)
+		d.parts = append(d.parts, groups...)
+		shadows.read(d, set, groupsIn(groups), field)
 	}
+	d.noteShadowsOfL4(shadows)
 	if made := len(d.service.PoolRules); made > poolRulesMax {
 		d.report.block(d.subject, "l4_policies",
 			"their rules and service_pool_select make %d rules, and engines try at "+
@@ -76,22 +85,36 @@ func (d *draft) addL4Rule(set *model.L4PolicySet, placed kinds.Placed[kinds.L4Ru
 		if match.Protocol != nil && !d.speaks(match.Protocol) {
 			return // it matches no client of this virtual service
 		}
-		if match.ClientIP != nil || match.Port != nil {
-			made.Match = &dataplanev1.ConnectionMatch{
-				Client: addressMatch(match.ClientIP, set.AddressGroups, &d.report)}
-		}
-		if match.Port != nil {
-			made.Match.ListenerPort = portMatch(match.Port.Criteria, match.Port.Ports, match.Port.Ranges)
-		}
+		made.Match = connectionOfL4(match, set, &d.report)
 	}
 	chosen := rule.Action.SelectPool
 	d.addPoolRule(made, model.ByUUID(set.Pools, chosen.PoolRef), model.ByUUID(set.Groups, chosen.PoolGroupRef))
 }
 
+// connectionOfL4 converts what a rule compares beside the protocol; nil: nothing.
+func connectionOfL4(
+	match *kinds.L4RuleMatchTarget, set *model.L4PolicySet, report *report,
+) *dataplanev1.ConnectionMatch {
+	if match == nil || match.ClientIP == nil && match.Port == nil {
+		return nil
+	}
+	made := &dataplanev1.ConnectionMatch{Client: addressMatch(match.ClientIP, set.AddressGroups, report)}
+	if match.Port != nil {
+		made.ListenerPort = portMatch(match.Port.Criteria, match.Port.Ports, match.Port.Ranges)
+	}
+	return made
+}
+
+// What virtual services of layer 4 speak.
+const (
+	tcpOfL4 = "PROTOCOL_TCP"
+	udpOfL4 = "PROTOCOL_UDP"
+)
+
 func (d *draft) speaks(match *kinds.L4RuleProtocolMatch) bool {
-	spoken := "PROTOCOL_TCP"
+	spoken := tcpOfL4
 	if d.vs.UDP != nil {
-		spoken = "PROTOCOL_UDP"
+		spoken = udpOfL4
 	}
 	return (match.Protocol == spoken) != isNegated(match.Criteria)
 }

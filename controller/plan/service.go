@@ -61,6 +61,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	if vs.IsChild() {
 		child(d.subject, vs, d.service, &d.report)
 		d.parts = append(d.parts, d.hostGroups...)
+		d.noteShadowsOfChild()
 	} else {
 		d.service.Listeners = listeners(d.subject, vs, &d.report)
 		d.service.ListenWhileUp = listenWhileUp(vs)
@@ -89,8 +90,11 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
 	d.parts = append(d.parts, partsOf(authorities)...)
-	if d.service.Tokens = tokenRules(d.subject, vs, &d.report); d.service.GetTokens().GetAccess() != nil {
-		d.parts = append(d.parts, c.groupsOf(comparedIn(vs.SSOPolicy))...)
+	d.service.Tokens = tokenRules(d.subject, vs, &d.report)
+	if access := d.service.GetTokens().GetAccess(); access != nil {
+		groups := c.groupsOf(comparedIn(vs.SSOPolicy))
+		d.parts = append(d.parts, groups...)
+		d.noteShadowsOfAccess(access, groupsIn(groups))
 	}
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
@@ -128,6 +132,7 @@ func (c *Compiler) addPolicies(d *draft) {
 	if len(d.vs.Policies) < len(d.vs.HTTPPolicies) {
 		d.report.blocked = true // model has a finding about that
 	}
+	var sets []*compiledSet
 	for _, set := range d.vs.Policies {
 		if c.sets[set] == nil {
 			c.sets[set] = c.compileSet(set)
@@ -137,7 +142,9 @@ func (c *Compiler) addPolicies(d *draft) {
 		d.report.blocked = d.report.blocked || compiled.report.blocked
 		d.service.HttpPolicySetUuids = append(d.service.HttpPolicySetUuids, set.UUID)
 		d.parts = append(d.parts, compiled.parts...)
+		sets = append(sets, compiled)
 	}
+	d.noteShadows(sets)
 }
 
 func resourceOf(service *dataplanev1.VirtualService) *enginev1.Resource {

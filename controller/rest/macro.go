@@ -55,7 +55,7 @@ func createMacro(c *call) error {
 	root := records[len(records)-1]
 	shown := c.render(kind, root, rendering{names: true})
 	shown["weir_created"] = created
-	if warnings := warningsOfTree(tree, &records); len(warnings) > 0 {
+	if warnings := c.warningsOfTree(tree, &records); len(warnings) > 0 {
 		shown["weir_warnings"] = warnings
 	}
 	c.w.Header().Set("Location", c.origin()+schema.RefPath(kind.Name, root.UUID))
@@ -104,14 +104,14 @@ func treeOf(kind *schema.Kind, data schema.Object, levels int, objects *int) (ad
 }
 
 // warningsOfTree takes the records of a tree from the front of a list.
-func warningsOfTree(tree admit.Tree, records *[]*store.Record) []schema.Warning {
+func (c *call) warningsOfTree(tree admit.Tree, records *[]*store.Record) []schema.Warning {
 	var warnings []schema.Warning
 	for _, part := range tree.Parts {
-		warnings = append(warnings, warningsOfTree(part.Tree, records)...)
+		warnings = append(warnings, c.warningsOfTree(part.Tree, records)...)
 	}
 	record := (*records)[0]
 	*records = (*records)[1:]
-	for _, warning := range warningsOf(tree.Kind, tree.Object, record.Object) {
+	for _, warning := range c.warningsOf(tree.Kind, tree.Object, record.Object) {
 		warning.Field = tree.Kind.Name + ": " + warning.Field
 		warnings = append(warnings, warning)
 	}

@@ -215,14 +215,17 @@ func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent
 	style := c.rendering()
 	style.names = true
 	shown := c.render(kind, record, style)
-	if warnings := append(c.warnings, warningsOf(kind, sent, record.Object)...); len(warnings) > 0 {
+	if warnings := append(c.warnings, c.warningsOf(kind, sent, record.Object)...); len(warnings) > 0 {
 		shown["weir_warnings"] = warnings
 	}
 	return c.reply(status, shown)
 }
 
-// warningsOf lists the fields that were dropped, and the fields of the stored object that have no effect.
-func warningsOf(kind *schema.Kind, sent, stored schema.Object) []schema.Warning {
+// RuleFaults finds rules of a policy that never have an effect, and says why.
+type RuleFaults func(kind string, policy schema.Object, objects *store.View) []schema.Warning
+
+// warningsOf lists the fields that were dropped, and the fields and rules of the stored object that have no effect.
+func (c *call) warningsOf(kind *schema.Kind, sent, stored schema.Object) []schema.Warning {
 	var warnings []schema.Warning
 	for _, unknown := range kind.AllUnknown(sent) {
 		warnings = append(warnings, schema.Warning{Field: unknown.Field, Message: unknown.Problem + ": dropped"})
@@ -230,5 +233,5 @@ func warningsOf(kind *schema.Kind, sent, stored schema.Object) []schema.Warning 
 	for _, kept := range kind.KeptFields(stored) {
 		warnings = append(warnings, schema.Warning{Field: kept.Field, Message: kept.Why})
 	}
-	return warnings
+	return append(warnings, c.api.faults(kind.Name, stored, c.view)...)
 }

@@ -72,6 +72,7 @@ type Config struct {
 	Live       Live
 	Metrics    Metrics
 	Explain    Explain
+	RuleFaults RuleFaults       // nil: none are looked for
 	Scores     Scores           // nil: no object has a score
 	Tester     Tester           // nil: nothing is sent
 	Habits     Habits           // nil: none are known
@@ -96,6 +97,7 @@ type API struct {
 	live     Live
 	metrics  Metrics
 	explain  Explain
+	faults   RuleFaults
 	scores   Scores
 	tester   Tester
 	habits   Habits // nil: none are known
@@ -117,13 +119,17 @@ func Open(ctx context.Context, config Config) (*API, error) {
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
 		scores: config.Scores, tester: config.Tester, habits: config.Habits, explain: config.Explain,
-		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+		faults: config.RuleFaults,
+		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
 	if a.scores == nil {
 		a.scores = func(string, string) (score.Report, bool) { return score.Report{}, false }
+	}
+	if a.faults == nil {
+		a.faults = func(string, schema.Object, *store.View) []schema.Warning { return nil }
 	}
 	if a.tester == nil {
 		a.tester = func(context.Context, string, string, string) []Tested { return nil }

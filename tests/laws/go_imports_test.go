@@ -16,7 +16,8 @@ import (
 const module = "github.com/weir-lb/weir/"
 
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
-var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan",
+var doesNoIO = []string{"controller/health", "controller/shadow", "controller/schema", "controller/model",
+	"controller/plan",
 	"controller/place", "controller/tickets",
 	"controller/reconcile", "controller/sorted", "controller/histogram", "controller/series", "controller/syslog",
 	"controller/unusual/habit", "agent/plan"}
@@ -82,8 +83,9 @@ var mayImport = map[string][]string{
 	"controller/revocation": {"backoff", "controller/events", "controller/model", "controller/schema",
 		"controller/schema/kinds", "controller/store"},
 	"controller/tickets": {"controller/sorted", "controller/model"},
-	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/sorted", "controller/model",
-		"controller/place", "controller/tickets"},
+	"controller/shadow":  {"api"},
+	"controller/plan": {"api", "controller/schema", "controller/schema/kinds", "controller/shadow",
+		"controller/sorted", "controller/model", "controller/place", "controller/tickets"},
 	"controller/reconcile": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
 		"controller/tickets"},
 	"controller/store":       {"controller/schema"},
@@ -140,7 +142,8 @@ var mayImport = map[string][]string{
 		"controller/schema/kinds", "controller/store", "controller/admit",
 		"controller/rest",
 		"controller/model",
-		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
+		"controller/place", "controller/plan", "controller/tickets", "controller/reconcile", "controller/events",
+		"controller/fleet",
 		"controller/explain", "controller/shares", "controller/live", "controller/membership", "controller/metrics",
 		"controller/runtime",
 		"controller/link", "controller/outward", "controller/alert/notify",

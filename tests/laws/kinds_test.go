@@ -47,7 +47,8 @@ var mayNameKinds = map[string][]string{
 		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile", "sslkeyandcertificate", "jwtserverprofile",
-		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
+		"applicationpersistenceprofile", "healthmonitor", "vrfcontext",
+		"l4policyset", "stringgroup", "ipaddrgroup"}, // of whose fields it reports, and what rules compare with
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
 	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
