@@ -50,6 +50,7 @@ mod pool;
 mod proxy;
 mod queues;
 pub mod records;
+mod retries;
 mod scripting;
 mod server;
 mod sessions;

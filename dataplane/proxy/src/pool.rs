@@ -6,6 +6,7 @@ use std::{net::SocketAddr, num::NonZeroU32, sync::Arc, time::Duration};
 use weir_balance::{Algorithm, Balancer, Bound, Failure, HashKey, Reason, Room, Shown, Standing};
 use weir_rules::Excess;
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
+use weir_telemetry::Counters;
 use weir_wire::head::RequestHead;
 
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     leavers::{Leaver, Leavers},
     limits::Limits,
     origin::{octets, origin_of},
+    retries::{self, Retries},
 };
 
 #[derive(Default)]
@@ -42,6 +44,7 @@ pub(crate) struct Row {
     idle: Vec<Vec<Idle>>,
     /// The same, of a pool whose servers speak HTTP/2.
     carriers: Vec<Carriers>,
+    retries: Retries,
 }
 
 /// The connections to a server that carry streams.
@@ -343,6 +346,17 @@ impl Pools {
         row.beside(&tried).any(|position| row.balancer.is_sound(position) && has_connection(position))
     }
 
+    /// Whether the pool has a retry left for a request that a server has answered; takes it.
+    #[cold]
+    pub fn takes_retry(&mut self, at: Place, counters: &Counters, now: Time) -> bool {
+        let Some(row) = self.row(at.pool) else { return false };
+        let is_left = row.retries.are_left(retries::responses(&row.pool, counters), now);
+        if is_left {
+            row.retries.count();
+        }
+        is_left
+    }
+
     /// A new connection to this server was established.
     pub fn reached(&mut self, at: Place, now: Time) {
         if let Some(row) = self.row(at.pool) {
@@ -600,7 +614,14 @@ impl Row {
     fn new(pool: &Arc<Pool>, version: u32) -> Self {
         let idle = pool.servers.iter().map(|_| Vec::new()).collect();
         let carriers = carriers_of(pool);
-        Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle, carriers }
+        Self {
+            pool: pool.clone(),
+            version,
+            balancer: Balancer::new(&pool.balance),
+            idle,
+            carriers,
+            retries: Retries::default(),
+        }
     }
 
     /// Whether connections to a server that a version of its pool has suit it. Mostly it is the same version.
@@ -641,7 +662,7 @@ impl Row {
         self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
         orphans.extend(self.carriers.into_iter().flat_map(|carriers| carriers.conns));
-        Row { pool: pool.clone(), version, balancer: self.balancer, idle, carriers }
+        Row { pool: pool.clone(), version, balancer: self.balancer, idle, carriers, retries: self.retries }
     }
 
     /// Whether a server that is not suspect, beside those, may have one more stream, or one more connection.

@@ -1,7 +1,7 @@
 //! Another server for a request that one server has answered, where the pool wants that for some statuses. The response
 //! is withheld, so the client sees one answer: the first that may pass, or the last.
 
-use weir_telemetry::Happening;
+use weir_telemetry::{Counters, Happening};
 
 use crate::{
     error::Error,
@@ -13,13 +13,19 @@ use crate::{
 };
 
 /// Whether the request goes to another server instead of passing on a response with this status. That server must be
-/// there already: otherwise the client would lose this answer and get none.
+/// there already: otherwise the client would lose this answer and get none. And the pool must have a retry left.
 #[cold]
-pub(crate) fn is_withheld(exchange: &Exchange, pools: &mut Pools, (at, status): (Place, u16), now: Time) -> bool {
+pub(crate) fn is_withheld(
+    exchange: &Exchange,
+    (pools, counters): (&mut Pools, &Counters),
+    (at, status): (Place, u16),
+    now: Time,
+) -> bool {
     let Some(reselect) = exchange.reselect() else { return false };
     let is_withheld = reselect.follows(status)
         && exchange.reselects() < reselect.max_retries
-        && pools.has_other(at, &exchange.tried, now);
+        && pools.has_other(at, &exchange.tried, now)
+        && pools.takes_retry(at, counters, now);
     if is_withheld {
         pools.withheld_status = status;
     }

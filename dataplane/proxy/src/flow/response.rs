@@ -301,7 +301,7 @@ impl Parties<'_> {
             }
             if head.status >= 400 {
                 excluded::count_of_server(&mut core.counters, exchange.pool(), place.server, head.status);
-                if is_withheld(exchange, &mut core.pools, (place, head.status), io.now())
+                if is_withheld(exchange, (&mut core.pools, &core.counters), (place, head.status), io.now())
                     && !(binds || context.http.binds_connection_by(head))
                 {
                     return Ok(None);
@@ -352,7 +352,8 @@ impl Parties<'_> {
             }
         }
         let may_withhold = status >= 400 && !binds;
-        let written = match may_withhold && is_withheld(exchange, &mut core.pools, (server.place, status), io.now()) {
+        let asked = (&mut core.pools, &core.counters);
+        let written = match may_withhold && is_withheld(exchange, asked, (server.place, status), io.now()) {
             true => Ok(None),
             false => {
                 let asked = (&mut core.scripts, &mut core.pools, Some(server.place.server));

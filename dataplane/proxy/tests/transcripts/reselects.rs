@@ -68,6 +68,32 @@ fn last_response_passes_when_all_servers_or_all_retries_are_used_up() {
     }
 }
 
+/// Servers that all answer with errors do not get several times the requests of clients.
+#[test]
+fn pool_has_a_budget_of_retries() {
+    let (mut stage, client) = stage(3, reselect());
+    let (mut requests, mut asked) = (0, 0);
+    while requests < 400 {
+        stage.says(client, GET);
+        requests += 1;
+        loop {
+            let server = stage.connected();
+            asked += 1;
+            stage.says(server, BUSY.replace("Content-Length", "Connection: close\r\nContent-Length"));
+            if stage.sent(client).ends_with("busy") {
+                break;
+            }
+        }
+    }
+    assert_eq!(asked - requests, reselects(&stage));
+    assert!((100..=30 + 400 / 5).contains(&reselects(&stage)), "{} retries", reselects(&stage));
+    stage.tape.sleep(Duration::from_secs(11));
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, BUSY);
+    assert_eq!(stage.sent(client), "", "a new window has retries of its own");
+}
+
 #[test]
 fn other_statuses_pass() {
     for code in ["200 OK", "302 Found", "403 Forbidden"] {
