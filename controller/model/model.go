@@ -147,6 +147,7 @@ type HTTPPolicySet struct {
 // ScriptSet is a set of scripts with all objects that they may name. A Finding says which could not be resolved.
 type ScriptSet struct {
 	kinds.VSDataScriptSet
+	InScripts     []kinds.ScriptName // the names in them
 	Pools         []*Pool
 	Groups        []*PoolGroup
 	StringGroups  []*kinds.StringGroup

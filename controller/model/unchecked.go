@@ -51,7 +51,7 @@ func (r *reading) scriptSet(s *kinds.VSDataScriptSet) *ScriptSet {
 		fill(&limiter, limiters[i])
 		s.RateLimiters[i] = *limiter
 	}
-	return &ScriptSet{VSDataScriptSet: *s}
+	return &ScriptSet{VSDataScriptSet: *s, InScripts: s.Names()}
 }
 
 // virtualService fills the limits of requests and connections, what a child compares requests with, and which clients

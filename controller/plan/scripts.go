@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -81,6 +82,7 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 			Name: limiter.Name, Count: limiter.Count, PeriodS: limiter.Period, Burst: limiter.Burst,
 		})
 	}
+	noteMisnamed(set, report)
 	var parts []part
 	for _, group := range set.StringGroups {
 		to.StringGroupUuids = append(to.StringGroupUuids, group.UUID)
@@ -91,4 +93,31 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 		parts = append(parts, c.addressGroup(group))
 	}
 	return append(parts, partOf(&enginev1.Resource{Uuid: set.UUID, Body: &enginev1.Resource_ScriptSet{ScriptSet: to}}))
+}
+
+// noteMisnamed warns of the texts in scripts that name none of the objects of their set: the functions that get them
+// raise an error. A finding of the model tells of the names of limits.
+func noteMisnamed(set *model.ScriptSet, report *report) {
+	for _, named := range set.InScripts {
+		var known bool
+		switch named.Among {
+		case "pool_refs":
+			known = hasName(set.Pools, named, func(p *model.Pool) string { return p.Name })
+		case "pool_group_refs":
+			known = hasName(set.Groups, named, func(g *model.PoolGroup) string { return g.Name })
+		case "string_group_refs":
+			known = hasName(set.StringGroups, named, func(g *kinds.StringGroup) string { return g.Name })
+		case "ipgroup_refs":
+			known = hasName(set.AddressGroups, named, func(g *model.AddressGroup) string { return g.Name })
+		default:
+			continue
+		}
+		if !known {
+			report.warn(about("vsdatascriptset", set.Identity, set.Named), named.Field, "%s", named.Problem())
+		}
+	}
+}
+
+func hasName[T any](objects []T, named kinds.ScriptName, nameOf func(T) string) bool {
+	return slices.ContainsFunc(objects, func(object T) bool { return nameOf(object) == named.Name })
 }

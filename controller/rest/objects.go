@@ -230,8 +230,19 @@ func (c *call) warningsOf(kind *schema.Kind, sent, stored schema.Object) []schem
 	for _, unknown := range kind.AllUnknown(sent) {
 		warnings = append(warnings, schema.Warning{Field: unknown.Field, Message: unknown.Problem + ": dropped"})
 	}
-	for _, kept := range kind.KeptFields(stored) {
+	for _, kept := range append(kind.KeptFields(stored), kind.Misnamed(stored, c.nameOf)...) {
 		warnings = append(warnings, schema.Warning{Field: kept.Field, Message: kept.Why})
 	}
 	return append(warnings, c.api.faults(kind.Name, stored, c.view)...)
+}
+
+// nameOf returns the name of the object that a stored reference leads to; empty: there is none.
+func (c *call) nameOf(reference string) string {
+	kind, uuid, _ := strings.Cut(strings.TrimPrefix(reference, "/api/"), "/")
+	record, known := c.view.Get(kind, uuid)
+	if !known {
+		return ""
+	}
+	name, _ := record.Object["name"].(string)
+	return name
 }

@@ -20,11 +20,15 @@ type Kind struct {
 	check  func(Object) *FieldError // rules between fields; nil: none
 	tells  func(Object) []string    // see Reveals; nil: nothing
 	idle   func(Object) []Kept      // values without a function; nil: none
+	// misnamed finds what is named and not referred to; nil: nothing. It is asked with the names of objects, by
+	// reference.
+	misnamed func(Object, func(reference string) string) []Kept
 }
 
 // Definition is what the file of a kind says besides the fields. A kind whose struct has a tenant_ref belongs to
 // tenants. A Validate method of the struct checks rules between fields, a Reveals method says what its objects tell
-// others, and an Idle method finds values that have no function, of fields that have one.
+// others, an Idle method finds values that have no function, of fields that have one, and a Misnamed method finds texts
+// that name nothing.
 type Definition struct {
 	Short    []string // other names at the command line: "vs"
 	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: the name of the kind
@@ -88,6 +92,9 @@ func Register[T any](definition Definition) *Kind {
 	if _, ok := any(new(T)).(idle); ok {
 		k.idle = idleAs[T]
 	}
+	if _, ok := any(new(T)).(misnaming); ok {
+		k.misnamed = misnamedAs[T]
+	}
 	if kindByName[k.Name] != nil {
 		panic("schema: there are two kinds " + k.Name)
 	}
@@ -138,6 +145,27 @@ func idleAs[T any](o Object) []Kept {
 		return nil
 	}
 	return any(typed).(idle).Idle()
+}
+
+// misnaming is a struct with texts that name other objects, which must be among those that it refers to.
+type misnaming interface {
+	Misnamed(nameOf func(reference string) string) []Kept
+}
+
+func misnamedAs[T any](o Object, nameOf func(reference string) string) []Kept {
+	typed, err := Into[T](o)
+	if err != nil {
+		return nil
+	}
+	return any(typed).(misnaming).Misnamed(nameOf)
+}
+
+// Misnamed finds the texts of an object that name none of the objects that it refers to.
+func (k *Kind) Misnamed(o Object, nameOf func(reference string) string) []Kept {
+	if k.misnamed == nil {
+		return nil
+	}
+	return k.misnamed(o, nameOf)
 }
 
 // Reveals lists the resources of roles of what an object has the controller tell others. Who writes the object must be

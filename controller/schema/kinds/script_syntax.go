@@ -165,7 +165,8 @@ type scriptScope struct {
 	variadic bool
 	locals   int
 	loops    int
-	refusal  string // the first one
+	refusal  string         // the first one
+	see      func(ast.Expr) // each expression; nil: nobody does
 }
 
 func (s *scriptScope) refuse(line int, format string, args ...any) {
@@ -266,6 +267,9 @@ func (s *scriptScope) all(line int, expressions []ast.Expr, depth int) {
 // expression counts as engines do: what stands further behind in a chain is nested deeper.
 func (s *scriptScope) expression(expression ast.Expr, depth int) {
 	for length := chainLength(expression); s.refusal == "" && expression != nil; length-- {
+		if s.see != nil {
+			s.see(expression)
+		}
 		var parts []ast.Expr
 		left := leftOf(expression)
 		at := depth + length
@@ -311,7 +315,7 @@ func (s *scriptScope) expression(expression ast.Expr, depth int) {
 }
 
 func (s *scriptScope) function(function *ast.FunctionExpr, depth int) {
-	inner := &scriptScope{variadic: function.ParList.HasVargs}
+	inner := &scriptScope{variadic: function.ParList.HasVargs, see: s.see}
 	inner.declare(function.Line(), len(function.ParList.Names))
 	inner.block(function.Stmts, depth)
 	if s.refusal == "" {
