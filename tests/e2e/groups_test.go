@@ -43,13 +43,23 @@ func (s *stage) paste(heading string, instead ...string) {
 // pasteFrom runs the commands of a document as a shell does, with other servers than the document names.
 func (s *stage) pasteFrom(document, heading string, instead ...string) {
 	s.Helper()
-	script := strings.NewReplacer(instead...).Replace(documented(s.T, document, heading))
+	s.shell(documented(s.T, document, heading), instead...)
+}
+
+// shell runs commands as a shell does, with other texts in them, where the files of the test are. It returns what they
+// print.
+func (s *stage) shell(script string, instead ...string) string {
+	s.Helper()
+	script = strings.NewReplacer(instead...).Replace(script)
 	command := exec.CommandContext(s.ctx, "bash", "-e", "-c", script)
+	command.Dir = s.dir
 	command.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config"),
 		"PATH="+filepath.Dir(weir(s.T))+":"+os.Getenv("PATH"))
-	if out, err := command.CombinedOutput(); err != nil {
+	out, err := command.CombinedOutput()
+	if err != nil {
 		s.Fatalf("%s: %v\n%s", script, err, out)
 	}
+	return string(out)
 }
 
 // groupStage serves "shop" with the pool "first".

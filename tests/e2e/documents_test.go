@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// serverAt is how commands write a server.
+func serverAt(place int, address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	return fmt.Sprintf("servers[%d].ip.addr=%s servers[%d].port=%s", place, host, place, port)
+}
+
+func TestPoliciesAsTheirPageSays(t *testing.T) {
+	const office = 63
+	s, _ := groupStage(t)
+	s.must(os.WriteFile(filepath.Join(s.dir, "house.json"), []byte(blocks(t, "policies.md", "json")[0]), 0o600))
+	pages := blocks(t, "policies.md", "")
+	said := s.shell(pages[0], "servers[0].ip.addr=10.0.0.2 servers[0].port=8080", serverAt(0, telling(t, "api")),
+		"198.51.100.7", loopback(office))
+	if strings.Contains(strings.ToLower(said), "warning") {
+		t.Errorf("the commands say %s", said)
+	}
+	ask := func(path string, flags ...string) string { return s.ask(false, "shop.test", path, flags...) }
+	s.eventually("the rules are in force", func() error {
+		if got := ask("/admin"); got != "Not from here.\n 403" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	from := []string{"--interface", loopback(office)}
+	host := fmt.Sprintf("shop.test:%d", plainPort)
+	s.gets("the office", ask("/admin", from...), "first: ", host, "/admin 200")
+	s.gets("another path", ask("/"), "first: ", host, "/ 200")
+	s.gets("the API", ask("/api/x", from...), "api: ", host, "/api/x X-Client=", loopback(office), " 200")
+
+	find, _, _ := strings.Cut(pages[1], "\n")
+	s.eventually("records name the rule", func() error {
+		if got := s.shell(find); !strings.Contains(got, "/admin") {
+			return fmt.Errorf("%s says %s", find, got)
+		}
+		return nil
+	})
+	change, _, _ := strings.Cut(pages[2], "\n")
+	s.shell(change)
+}
+
+func TestFastPathsAreServedAsProxies(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "echo", "servers": serverList([]string{telling(t, "echo")})})
+	s.createVip("echo")
+	s.create("virtualservice", client.Object{"name": "echo", "vsvip_ref": client.Ref("vsvip", "echo"),
+		"pool_ref": client.Ref("pool", "echo"), "services": list{object{"port": plainPort}},
+		"application_profile_ref": client.Ref("applicationprofile", "System-L4-Application"),
+		"network_profile_ref":     client.Ref("networkprofile", "System-TCP-Fast-Path")})
+	s.waitUp("echo")
+	s.gets("the server", s.curl("-H", "Host: echo.test", plainURL("/x")), "echo: echo.test/x")
+	if said := fmt.Sprint(s.runtime("virtualservice", "echo")["warnings"]); !strings.Contains(said, "TCP_PROXY") {
+		t.Errorf("the warnings are %s", said)
+	}
+}
+
+func TestHostingAsItsPageSays(t *testing.T) {
+	s := hostingStage(t, false, "shop", "cart", "beta")
+	s.commands()
+	s.createVip("front")
+	s.shell("weir cert create shop-cert certificate.self_signed=true certificate.subject.common_name=shop.example.com")
+	for _, page := range blocks(t, "hosting.md", "") {
+		said := s.shell(page, "services[0].port=443", fmt.Sprintf("services[0].port=%d", tlsPort),
+			"services[0].port=80", fmt.Sprintf("services[0].port=%d", plainPort))
+		if strings.Contains(strings.ToLower(said), "warning") {
+			t.Errorf("%s says %s", page, said)
+		}
+	}
+	for _, name := range []string{"front", "shop", "sites", "cart", "beta"} {
+		s.waitUp(name)
+	}
+	const site = "shop.example.com"
+	s.eventually("each child gets what is for it", func() error {
+		for want, got := range map[string]string{
+			"shop": s.ask(true, site, "/"), "cart": s.ask(false, site, "/cart/1"),
+			"beta": s.ask(false, site, "/other", "-H", "Cookie: beta=yes"),
+		} {
+			if !strings.HasPrefix(got, want+": GET "+site) || !strings.HasSuffix(got, " 200") {
+				return fmt.Errorf("%s: got %q", want, got)
+			}
+		}
+		return nil
+	})
+	if got := s.ask(false, site, "/other"); !strings.HasSuffix(got, " 404") {
+		t.Errorf("what is for no child gets %q", got)
+	}
+}
+
+func TestDatagramsAsTheirPageSays(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.commands()
+	s.shell(blocks(t, "udp.md", "")[0],
+		"servers[0].ip.addr=10.0.0.1 servers[0].port=53", serverAt(0, s.dnsmasq("one")),
+		"servers[1].ip.addr=10.0.0.2 servers[1].port=53", serverAt(1, s.dnsmasq("two")),
+		"192.0.2.53", vip, "services[0].port=53", fmt.Sprintf("services[0].port=%d", dnsPort))
+	s.waitUp("dns-udp")
+	s.waitUp("dns-tcp")
+	at := net.JoinHostPort(vip, fmt.Sprint(dnsPort))
+	for _, how := range []string{"+notcp", "+tcp"} {
+		s.eventually("www.test is known "+how, func() error {
+			if answer, err := dig(s.ctx, at, "www.test", "A", how); err != nil || answer != "192.0.2.7" {
+				return fmt.Errorf("got %q, %w", answer, err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestMonitorsAsTheirPageSays(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	var well atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if well.Load() && r.URL.Path == "/health" {
+			fmt.Fprint(w, "all is well")
+		}
+	}))
+	t.Cleanup(server.Close)
+	s.create("pool", client.Object{"name": "shop", "servers": serverList([]string{server.Listener.Addr().String()})})
+	s.createVip("shop")
+	s.commands()
+	s.shell(fmt.Sprintf("weir vs create shop vsvip_ref=shop pool_ref=shop services[0].port=%d", plainPort))
+	pages := blocks(t, "monitors.md", "")
+	s.shell(pages[0], "type=HEALTH_MONITOR_HTTP", "send_interval=1 receive_timeout=1 type=HEALTH_MONITOR_HTTP")
+	s.waitServer("shop", "OPER_DOWN", "all is well")
+	well.Store(true)
+	s.waitServer("shop", "OPER_UP", "")
+
+	s.must(os.WriteFile(filepath.Join(s.dir, "check.sh"), []byte(pages[4]), 0o600))
+	for _, page := range pages[1:4] {
+		if said := s.shell(page); strings.Contains(strings.ToLower(said), "warning") {
+			t.Errorf("%s says %s", page, said)
+		}
+	}
+}
