@@ -1,10 +1,6 @@
 //! Whether a server is the right one: signed by an authority that we trust, and for the right name.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, ops::Range, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use rustls::{
@@ -24,10 +20,11 @@ use webpki::{
 };
 use weir_wire::x509::{self, Certificate as Said};
 
-use crate::{CertificateFault, Error, bounded::Bounded};
-
-/// Certificates of clients that are known to be good. One that was dropped is verified again.
-const GOOD_MAX: usize = 4096;
+use crate::{
+    CertificateFault, Error,
+    digest::finished,
+    good_chains::{Chain, GoodChains},
+};
 
 /// The name of a server for SNI and for the check of its certificate: a host name, or an IP address, which SNI never
 /// carries.
@@ -90,8 +87,8 @@ struct Trusted {
     ignores_peer_chain: bool,
     revocation: Option<Lists>,
     digest: [u8; 32],
-    /// Certificates of clients that were good, by their SHA-256, and until when they are. Clients come back.
-    good: Mutex<Bounded<[u8; 32], u64>>,
+    /// Of clients. Clients come back.
+    good: GoodChains,
     algorithms: &'static [&'static dyn SignatureVerificationAlgorithm],
 }
 
@@ -143,7 +140,7 @@ impl Authorities {
             ignores_peer_chain: settings.ignores_peer_chain,
             revocation,
             digest: digest_of(settings),
-            good: Mutex::new(Bounded::new(GOOD_MAX)),
+            good: GoodChains::new(),
             algorithms: crypto::aws_lc_rs::default_provider().signature_verification_algorithms.all,
         })))
     }
@@ -178,20 +175,35 @@ impl Authorities {
         now: UnixTime,
     ) -> Result<u64, CertificateFault> {
         let trusted = &*self.0;
-        let key = sha256(end_entity);
-        if let Some(until) = trusted.known_good().find(&key).copied().filter(|until| now.as_secs() < *until) {
+        let sent = if trusted.ignores_peer_chain { &[] } else { sent };
+        let chain = Chain::of(end_entity, sent);
+        if let Some(until) = trusted.good.until(&chain, now.as_secs()) {
             return Ok(until);
         }
+        let during = trusted.verify_client(end_entity, sent, now)?;
+        let until = during.end;
+        trusted.good.keep(chain, during);
+        Ok(until)
+    }
+}
+
+impl Trusted {
+    /// When the certificate of a client is good, which is now: by the same chain, and the same lists.
+    fn verify_client(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        sent: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<Range<u64>, CertificateFault> {
         let own = EndEntityCert::try_from(end_entity).map_err(|error| CertificateFault::of(&error))?;
-        let sent = if trusted.ignores_peer_chain { &[] } else { sent };
-        let chain: Vec<_> = trusted.intermediates.iter().chain(sent).cloned().collect();
-        let lists = trusted.revocation.as_ref();
+        let chain: Vec<_> = self.intermediates.iter().chain(sent).cloned().collect();
+        let lists = self.revocation.as_ref();
         let all: Vec<_> = lists.into_iter().flat_map(|lists| &lists.lists).collect();
         let revocation = match lists {
             Some(lists) => Some(lists.options(&all).ok_or(CertificateFault::CrlMissing)?),
             None => None,
         };
-        let limits = |path: &VerifiedPath<'_>| trusted.limits_of(path.anchor()).ok_or(webpki::Error::UnknownIssuer);
+        let limits = |path: &VerifiedPath<'_>| self.limits_of(path.anchor()).ok_or(webpki::Error::UnknownIssuer);
         // Nobody else looks at the end of the chain. Another chain may still be good.
         let ends_well = |path: &VerifiedPath<'_>| match limits(path)? {
             (not_after, _) if not_after < now.as_secs() => {
@@ -205,21 +217,18 @@ impl Authorities {
         };
         let usage = KeyUsage::client_auth();
         let path = own
-            .verify_for_usage(trusted.algorithms, &trusted.anchors, &chain, now, usage, revocation, Some(&ends_well))
+            .verify_for_usage(self.algorithms, &self.anchors, &chain, now, usage, revocation, Some(&ends_well))
             .map_err(|error| CertificateFault::of(&error))?;
         let (anchor_until, _) = limits(&path).map_err(|error| CertificateFault::of(&error))?;
-        let until = |der: &CertificateDer<'_>| Said::read(der).map_or(0, |said| said.not_after);
-        let issuers = path.intermediate_certificates().map(|issuer| until(&issuer.der()));
-        let first = issuers.chain([until(end_entity), anchor_until]).min().unwrap_or_default();
-        let until = first.min(lists.map_or(u64::MAX, |lists| lists.until(now.as_secs())));
-        *trusted.known_good().find_or_put(key, || until) = until;
-        Ok(until)
-    }
-}
-
-impl Trusted {
-    fn known_good(&self) -> MutexGuard<'_, Bounded<[u8; 32], u64>> {
-        self.good.lock().unwrap_or_else(PoisonError::into_inner)
+        let lists_until = lists.map_or(u64::MAX, |lists| lists.until(now.as_secs()));
+        let mut during = 0..anchor_until.min(lists_until);
+        let mut narrow = |der: &CertificateDer<'_>| {
+            let (from, until) = Said::read(der).map_or((0, 0), |said| (said.not_before, said.not_after));
+            during = during.start.max(from)..during.end.min(until);
+        };
+        narrow(end_entity);
+        path.intermediate_certificates().for_each(|issuer| narrow(&issuer.der()));
+        Ok(during)
     }
 
     fn limits_of(&self, anchor: &TrustAnchor<'_>) -> Option<(u64, Option<u8>)> {
@@ -297,18 +306,6 @@ fn digest_of(settings: &PkiSettings) -> [u8; 32] {
         add(&revocation.lists, [revocation.only_leaf, revocation.allows_expired, true]);
     }
     finished(context)
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut context = Context::new(&SHA256);
-    context.update(bytes);
-    finished(context)
-}
-
-fn finished(context: Context) -> [u8; 32] {
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    digest
 }
 
 /// The name that a server's certificate must be for.
@@ -451,5 +448,226 @@ impl ServerCertVerifier for Unverified {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.schemes.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! file {
+        ($name:literal) => {
+            include_bytes!(concat!("../testdata/clients/", $name, ".der")).as_slice()
+        };
+    }
+
+    const ROOT: &[u8] = file!("root.crt");
+    const OTHER_ROOT: &[u8] = file!("other-root.crt");
+    const MIDDLE: &[u8] = file!("middle.crt");
+    const CLIENT: &[u8] = file!("client.crt");
+    const VIA_MIDDLE: &[u8] = file!("via-middle.crt");
+    const REVOKED: &[u8] = file!("revoked.crt");
+    const EARLY: &[u8] = file!("early.crt");
+    const EXPIRED: &[u8] = file!("expired.crt");
+    /// Valid until 2125, of [`BRIEF`], which is valid until 2100.
+    const VIA_BRIEF: &[u8] = file!("via-brief.crt");
+    const BRIEF: &[u8] = file!("brief.crt");
+    /// Names [`REVOKED`].
+    const CRL: &[u8] = file!("root.crl");
+    const CRL_UNTIL_2100: &[u8] = file!("root-short.crl");
+    const CRL_UNTIL_2025: &[u8] = file!("root-expired.crl");
+
+    const IN_2024: u64 = 1_720_000_000;
+    const IN_2025: u64 = 1_735_689_600;
+    const IN_2027: u64 = 1_800_000_000;
+    const IN_2100: u64 = 4_102_444_800;
+    const IN_2120: u64 = 4_733_510_400;
+    const IN_2125: u64 = 4_891_363_200;
+
+    fn trusting(certificates: &[&[u8]]) -> PkiSettings {
+        let certificates = certificates.iter().map(|der| der.to_vec()).collect();
+        PkiSettings { certificates, ..PkiSettings::default() }
+    }
+
+    fn asking(certificates: &[&[u8]], lists: &[&[u8]]) -> PkiSettings {
+        let lists = lists.iter().map(|list| list.to_vec()).collect();
+        PkiSettings { revocation: Some(Revocation { lists, ..Revocation::default() }), ..trusting(certificates) }
+    }
+
+    fn read(settings: &PkiSettings) -> Authorities {
+        Authorities::read(settings).unwrap()
+    }
+
+    fn at(now: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(now))
+    }
+
+    fn certificates<'c>(chain: &[&'c [u8]]) -> Vec<CertificateDer<'c>> {
+        chain.iter().map(|der| CertificateDer::from(*der)).collect()
+    }
+
+    fn verdict(by: &Authorities, chain: &[&[u8]], now: u64) -> Result<(), CertificateFault> {
+        let chain = certificates(chain);
+        by.verify_client(&chain[0], &chain[1..], at(now)).map(|_| ())
+    }
+
+    /// As if no chain was known.
+    fn first_verdict(by: &Authorities, chain: &[&[u8]], now: u64) -> Result<(), CertificateFault> {
+        let chain = certificates(chain);
+        let sent = if by.0.ignores_peer_chain { &[] } else { &chain[1..] };
+        by.0.verify_client(&chain[0], sent, at(now)).map(|_| ())
+    }
+
+    fn is_known(by: &Authorities, chain: &[&[u8]], now: u64) -> bool {
+        let chain = certificates(chain);
+        by.0.good.until(&Chain::of(&chain[0], &chain[1..]), now).is_some()
+    }
+
+    #[test]
+    fn known_chain_is_refused_before_and_after_any_of_its_certificates_is_valid() {
+        let root = read(&trusting(&[ROOT]));
+        for (chain, good, bad, fault) in [
+            (&[EXPIRED][..], IN_2024, IN_2025 + 1, CertificateFault::Expired),
+            (&[CLIENT], IN_2027, IN_2125 + 1, CertificateFault::Expired),
+            (&[CLIENT], IN_2027, IN_2024, CertificateFault::NotYetValid),
+            (&[EARLY], IN_2120, IN_2120 - 1, CertificateFault::NotYetValid),
+            (&[VIA_BRIEF, BRIEF], IN_2027, IN_2100 + 1, CertificateFault::Expired),
+        ] {
+            assert_eq!(verdict(&root, chain, good), Ok(()));
+            assert!(is_known(&root, chain, good));
+            assert_eq!(verdict(&root, chain, bad), Err(fault));
+            assert_eq!(verdict(&root, chain, good), Ok(()));
+        }
+    }
+
+    #[test]
+    fn known_chain_is_refused_after_a_list_has_ended_and_by_a_new_list() {
+        let short = read(&asking(&[ROOT], &[CRL_UNTIL_2100]));
+        assert_eq!(verdict(&short, &[CLIENT], IN_2027), Ok(()));
+        assert!(is_known(&short, &[CLIENT], IN_2100 - 1) && !is_known(&short, &[CLIENT], IN_2100));
+        assert_eq!(verdict(&short, &[CLIENT], IN_2100 + 1), Err(CertificateFault::CrlExpired));
+        let before = read(&trusting(&[ROOT]));
+        assert_eq!(verdict(&before, &[REVOKED], IN_2027), Ok(()));
+        assert_eq!(verdict(&read(&asking(&[ROOT], &[CRL])), &[REVOKED], IN_2027), Err(CertificateFault::Revoked));
+    }
+
+    #[test]
+    fn known_chain_is_refused_by_other_authorities_and_without_the_issuers_that_it_had() {
+        let root = read(&trusting(&[ROOT]));
+        assert_eq!(verdict(&root, &[CLIENT], IN_2027), Ok(()));
+        let other = read(&trusting(&[OTHER_ROOT]));
+        assert_eq!(verdict(&other, &[CLIENT], IN_2027), Err(CertificateFault::UnknownAuthority));
+        assert_eq!(verdict(&root, &[VIA_MIDDLE, MIDDLE], IN_2027), Ok(()));
+        assert_eq!(verdict(&root, &[VIA_MIDDLE], IN_2027), Err(CertificateFault::UnknownAuthority));
+        assert_eq!(verdict(&root, &[VIA_MIDDLE, CLIENT], IN_2027), Err(CertificateFault::UnknownAuthority));
+    }
+
+    #[test]
+    fn chain_that_differs_from_a_known_one_in_a_byte_is_verified() {
+        let root = read(&trusting(&[ROOT]));
+        assert_eq!(verdict(&root, &[CLIENT], IN_2027), Ok(()));
+        for at in 0..CLIENT.len() {
+            let mut other = CLIENT.to_vec();
+            other[at] ^= 1;
+            assert!(verdict(&root, &[&other], IN_2027).is_err(), "byte {at}");
+        }
+        for at in 0..MIDDLE.len() {
+            assert_eq!(verdict(&root, &[VIA_MIDDLE, MIDDLE], IN_2027), Ok(()));
+            let mut other = MIDDLE.to_vec();
+            other[at] ^= 1;
+            assert!(verdict(&root, &[VIA_MIDDLE, &other], IN_2027).is_err(), "byte {at} of the issuer");
+        }
+        assert_eq!(verdict(&root, &[VIA_MIDDLE, MIDDLE], IN_2027), Ok(()));
+    }
+
+    #[test]
+    fn chain_that_is_not_good_is_not_kept() {
+        let lists = read(&asking(&[ROOT], &[CRL]));
+        for (chain, now) in [
+            (&[REVOKED][..], IN_2027),
+            (&[EARLY], IN_2027),
+            (&[EXPIRED], IN_2027),
+            (&[VIA_MIDDLE], IN_2027),
+            (&[file!("stranger.crt")], IN_2027),
+            (&[b"certificate"], IN_2027),
+        ] {
+            assert!(verdict(&lists, chain, now).is_err());
+            assert!([IN_2024, IN_2027, IN_2120].iter().all(|now| !is_known(&lists, chain, *now)));
+        }
+        assert_eq!(verdict(&lists, &[EARLY], IN_2120), Ok(()), "it is good later");
+    }
+
+    /// Any chains in any order, at any time, by authorities and lists that change.
+    #[test]
+    fn verdict_is_the_same_whether_a_chain_is_known_or_not() {
+        const STEPS: usize = 20_000;
+        let profiles = [
+            trusting(&[ROOT]),
+            trusting(&[ROOT, OTHER_ROOT, file!("old-root.crt")]),
+            trusting(&[ROOT, MIDDLE]),
+            trusting(&[MIDDLE]),
+            PkiSettings { ignores_peer_chain: true, ..trusting(&[ROOT]) },
+            asking(&[ROOT], &[CRL]),
+            asking(&[ROOT], &[CRL_UNTIL_2100]),
+            asking(&[ROOT], &[CRL_UNTIL_2025, CRL]),
+            asking(&[ROOT], &[CRL, file!("middle.crl")]),
+            asking(&[ROOT], &[CRL_UNTIL_2100, file!("middle-revokes.crl")]),
+        ];
+        let own = [
+            CLIENT,
+            VIA_MIDDLE,
+            VIA_BRIEF,
+            REVOKED,
+            EARLY,
+            EXPIRED,
+            file!("client-rsa.crt"),
+            file!("too-deep.crt"),
+            file!("under-old-root.crt"),
+            file!("stranger.crt"),
+            file!("good-name.crt"),
+            file!("bad-name.crt"),
+            file!("forged.crt"),
+        ];
+        let issuers: [&[&[u8]]; 9] = [
+            &[],
+            &[],
+            &[MIDDLE],
+            &[MIDDLE, ROOT],
+            &[BRIEF],
+            &[file!("deep.crt"), MIDDLE],
+            &[file!("constrained.crt")],
+            &[file!("false-root.crt")],
+            &[CLIENT, OTHER_ROOT],
+        ];
+        let times = [IN_2024, IN_2025, IN_2027, IN_2100, IN_2120, IN_2125];
+        let mut state = 7_u64;
+        let mut any = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % count
+        };
+        let mut read_of = profiles.each_ref().map(read);
+        let (mut good, mut known) = (0, 0);
+        let (mut profile, mut client, mut behind) = (0, 0, 0);
+        for step in 0..STEPS {
+            match any(8) {
+                0 => profile = any(profiles.len()),
+                1 => client = any(own.len()),
+                2 => behind = any(issuers.len()),
+                3 => (profile, client) = (any(profiles.len()), any(own.len())),
+                _ => {}
+            }
+            if any(50) == 0 {
+                read_of[profile] = read(&profiles[profile]);
+            }
+            let by = &read_of[profile];
+            let chain = [&[own[client]], issuers[behind]].concat();
+            let now = times[any(times.len())] + any(3) as u64 - 1;
+            let was_known = is_known(by, &chain, now);
+            let (first, outcome) = (first_verdict(by, &chain, now), verdict(by, &chain, now));
+            assert_eq!(outcome, first, "step {step}, profile {profile}, at {now}");
+            good += usize::from(outcome.is_ok());
+            known += usize::from(was_known);
+        }
+        assert!(good > STEPS / 10 && known > STEPS / 20, "{good} good, {known} known");
     }
 }

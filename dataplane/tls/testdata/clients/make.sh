@@ -102,8 +102,11 @@ sign bad-name constrained "/CN=bad name" "${leaf}subjectAltName=DNS:a.bad.test\n
 sign self-signed - "/CN=client" "$leaf"
 sign false-root - "/O=Example/CN=Root" "$ca"
 sign forged false-root "/CN=forged" "$leaf"
+sign brief root "/O=Example/CN=Brief" "$ca" "$begin" "21000101000000Z"
+sign via-brief brief "/CN=via brief" "$leaf"
 
 list root root "$end" revoked
 list root-expired root "$begin"
+list root-short root "21000101000000Z"
 list middle middle "$end"
 list middle-revokes middle "$end" via-middle
