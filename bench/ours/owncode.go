@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -13,10 +14,14 @@ import (
 )
 
 // TimeOwnCode times one row of weir-icount, which is in a directory of programs, on some cores.
-func TimeOwnCode(ctx context.Context, programs string, cores []int, row string) (timed report.OwnCode, err error) {
+func TimeOwnCode(
+	ctx context.Context, programs string, cores []int, row string, environment ...string,
+) (timed report.OwnCode, err error) {
 	file := filepath.Join(programs, "weir-icount")
 	program, args := meter.Pinned(cores, file, "--time", row)
-	text, err := exec.CommandContext(ctx, program, args...).Output()
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), environment...)
+	text, err := command.Output()
 	if err != nil {
 		var failed *exec.ExitError
 		if errors.As(err, &failed) {

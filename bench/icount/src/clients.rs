@@ -1,5 +1,7 @@
 //! The clients' side of the counted connections: plain, or Weir's own TLS client. It runs outside of what is counted.
 
+use std::cell::Cell;
+
 use weir_tls::{Certificate, ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
 use crate::{Failure, http2::Http2, plan::Listener};
@@ -21,6 +23,10 @@ pub struct Clients {
     /// With a certificate of ECDSA, and of RSA.
     certified: ClientConfig,
     certified_rsa: ClientConfig,
+    /// With the certificate of ECDSA and its authority behind it, which makes another chain. The proxy knows one chain of
+    /// each certificate, so that two that take turns are new each time.
+    with_root: ClientConfig,
+    is_turn_of_root: Cell<bool>,
     server_name: ServerName,
 }
 
@@ -38,17 +44,20 @@ impl Clients {
         };
         let server_name = ServerName::parse("www.example.com")?;
         let tls13 = config(Version::Tls13)?;
-        let certified = |chain: &[u8], key| -> Result<_, Failure> {
-            Ok(tls13.clone().showing(&Certificate::read(&[chain.to_vec()], key, &provider)?))
+        let certified = |chain: &[&[u8]], key| -> Result<_, Failure> {
+            let chain: Vec<_> = chain.iter().map(|der| der.to_vec()).collect();
+            Ok(tls13.clone().showing(&Certificate::read(&chain, key, &provider)?))
         };
+        let own = include_bytes!("../../../dataplane/tls/testdata/clients/client.crt.der").as_slice();
+        let key = include_bytes!("../../../dataplane/tls/testdata/clients/client.key.der");
+        let root = include_bytes!("../../../dataplane/tls/testdata/clients/root.crt.der").as_slice();
         Ok(Self {
             tls12: config(Version::Tls12)?,
-            certified: certified(
-                include_bytes!("../../../dataplane/tls/testdata/clients/client.crt.der"),
-                include_bytes!("../../../dataplane/tls/testdata/clients/client.key.der"),
-            )?,
+            certified: certified(&[own], key)?,
+            with_root: certified(&[own, root], key)?,
+            is_turn_of_root: Cell::new(false),
             certified_rsa: certified(
-                include_bytes!("../../../dataplane/tls/testdata/clients/client-rsa.crt.der"),
+                &[include_bytes!("../../../dataplane/tls/testdata/clients/client-rsa.crt.der")],
                 include_bytes!("../../../dataplane/tls/testdata/clients/client-rsa.key.der"),
             )?,
             tls13,
@@ -64,6 +73,10 @@ impl Clients {
             Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
             Listener::Tls13Mutual => &self.certified,
+            Listener::Tls13MutualNew => match self.is_turn_of_root.replace(!self.is_turn_of_root.get()) {
+                true => &self.with_root,
+                false => &self.certified,
+            },
             Listener::Tls13MutualRsa => &self.certified_rsa,
             _ => return Ok(plain(None)),
         };

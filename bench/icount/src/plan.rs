@@ -24,6 +24,8 @@ pub enum Listener {
     Tls13,
     /// Of clients with certificates of ECDSA.
     Tls13Mutual,
+    /// Of those whose chains the proxy has to verify.
+    Tls13MutualNew,
     /// Of those with certificates of RSA.
     Tls13MutualRsa,
     /// And to servers, too.
@@ -44,11 +46,11 @@ pub enum Listener {
 
 impl Listener {
     fn is_tls(self) -> bool {
-        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls13Mutual | Self::Tls13MutualRsa | Self::Tls12Both)
+        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls12Both) || self.is_mutual()
     }
 
     fn is_mutual(self) -> bool {
-        matches!(self, Self::Tls13Mutual | Self::Tls13MutualRsa)
+        matches!(self, Self::Tls13Mutual | Self::Tls13MutualNew | Self::Tls13MutualRsa)
     }
 
     /// The policies whose rules try its requests.
@@ -69,6 +71,7 @@ impl Listener {
             Self::Tls13 => 8443,
             Self::Tls13Mutual => 10443,
             Self::Tls13MutualRsa => 10444,
+            Self::Tls13MutualNew => 10445,
             Self::Tls12Both => 9443,
             Self::Http2 => 8080,
             Self::Recorded => 8081,
@@ -219,10 +222,8 @@ fn http2_profile() -> api::Http2Profile {
 /// Every handshake is a full one, as in the bench.
 fn tls_profile(listener: Listener) -> api::TlsProfile {
     let (version, suite) = match listener {
-        Listener::Tls13 | Listener::Tls13Mutual | Listener::Tls13MutualRsa => {
-            (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256")
-        }
-        _ => (api::TlsVersion::TlsVersion12, TLS12_SUITE),
+        Listener::Tls12 | Listener::Tls12Both => (api::TlsVersion::TlsVersion12, TLS12_SUITE),
+        _ => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
     };
     api::TlsProfile {
         uuid: "tls".to_owned(),
