@@ -111,6 +111,12 @@ impl HttpProfile {
         self.true_client.as_ref()?.of(fields)
     }
 
+    /// Whether the address of the client is not known, by what a request [names](Self::client_named_in): that of the
+    /// connection is a proxy's.
+    pub fn is_client_unknown(&self, named: Option<IpAddr>) -> bool {
+        self.true_client.is_some() && named.is_none()
+    }
+
     /// The limits of a request's head that comes on a stream.
     pub fn stream_limits(&self) -> Limits {
         match self.http2.map_or(0, |http2| http2.field_bytes as usize) {

@@ -318,7 +318,8 @@ fn tell_request(
                 if let Some(tokens) = &policies.tokens {
                     // Nothing is remembered of a question.
                     let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
-                    admitted = Admission::default().check(tokens, asked, seen, date.unix_s());
+                    let is_unknown = http.is_client_unknown(http.client_named_in(&head.fields));
+                    admitted = Admission::default().check(tokens, (asked, is_unknown), seen, date.unix_s());
                     if admitted.outcome.is_err() {
                         return Entry::Refused;
                     }

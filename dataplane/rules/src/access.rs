@@ -1,7 +1,8 @@
 //! Which requests need a token, and what those with a good one may.
 //!
 //! Servers may read a path or a host in another way than rules do: see [`is_plain`] and [`is_plain_host`]. Where a rule
-//! compares paths or hosts, a request with such a one always needs a token, and may nothing.
+//! compares paths or hosts, a request with such a one always needs a token, and may nothing. Where a rule compares clients,
+//! a request whose client is not known always needs a token: the address of its connection is a proxy's.
 
 use std::{cell::LazyCell, ops::ControlFlow};
 
@@ -22,6 +23,8 @@ pub struct Access {
     needs: Needs,
     /// Of authentication, and of authorization.
     compares: [Compared; 2],
+    /// Authentication compares the addresses of clients. Authorization cannot.
+    compares_client: bool,
 }
 
 /// What rules compare that servers may read in another way.
@@ -90,13 +93,20 @@ impl Access {
         }
         let needs = Needs::of(conditions(&authentication).chain(conditions(&authorization)));
         let compares = [Compared::by(&authentication), Compared::by(&authorization)];
+        let compares_client = conditions(&authentication).any(|condition| matches!(condition, Condition::Client(_)));
         let (authentication, authorization) = (Rules::of(authentication), Rules::of(authorization));
-        Self { authentication, authorization, needs, compares }
+        Self { authentication, authorization, needs, compares, compares_client }
     }
 
-    /// Whether a request needs a token.
-    pub fn authenticate(&self, asked: &Asked<'_>, scratch: &mut Scratch) -> Granted<'_, Authentication> {
-        if self.authentication.is_empty() || self.compares[0].may_differ(asked) {
+    /// Whether a request needs a token. `is_client_unknown`: it has the address of a proxy for that of its client.
+    pub fn authenticate(
+        &self,
+        asked: &Asked<'_>,
+        is_client_unknown: bool,
+        scratch: &mut Scratch,
+    ) -> Granted<'_, Authentication> {
+        let may_differ = self.compares[0].may_differ(asked) || self.compares_client && is_client_unknown;
+        if self.authentication.is_empty() || may_differ {
             return Granted { grant: Authentication::Token, rule: None };
         }
         let (view, found) = scratch.view(asked, &self.needs);

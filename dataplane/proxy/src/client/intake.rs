@@ -162,7 +162,8 @@ impl Received<'_> {
                 }
                 if let Some(tokens) = &policies.tokens {
                     let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
-                    admitted = admission.check(tokens, asked, seen, clock.unix_us() / 1_000_000);
+                    let is_unknown = service.http().is_some_and(|http| http.is_client_unknown(named));
+                    admitted = admission.check(tokens, (asked, is_unknown), seen, clock.unix_us() / 1_000_000);
                     if admitted.outcome.is_err() {
                         return Entry::Refused;
                     }

@@ -33,31 +33,31 @@ impl Default for Admitted<'_> {
 }
 
 impl Admission {
-    /// Whether the request may go on. `seen`: as scripts have changed it.
+    /// Whether the request may go on. `is_client_unknown`: its address is that of a proxy. `seen`: as scripts have changed it.
     #[cold]
     pub fn check<'t>(
         &mut self,
         tokens: &'t Tokens,
-        asked: &Asked<'_>,
+        (asked, is_client_unknown): (&Asked<'_>, bool),
         seen: Option<&Seen>,
         now_unix_s: u64,
     ) -> Admitted<'t> {
         let mut admitted = Admitted::default();
-        admitted.outcome = self.admit(tokens, (asked, seen), now_unix_s, &mut admitted);
+        admitted.outcome = self.admit(tokens, (asked, is_client_unknown, seen), now_unix_s, &mut admitted);
         admitted
     }
 
     fn admit<'t>(
         &mut self,
         tokens: &'t Tokens,
-        (asked, seen): (&Asked<'_>, Option<&Seen>),
+        (asked, is_client_unknown, seen): (&Asked<'_>, bool, Option<&Seen>),
         now_unix_s: u64,
         admitted: &mut Admitted<'t>,
     ) -> Result<(), Error> {
         let Self { verified, scratch } = self;
         let access = tokens.access();
         if let Some(access) = access {
-            let granted = access.authenticate(asked, scratch);
+            let granted = access.authenticate(asked, is_client_unknown, scratch);
             admitted.authentication = granted.rule;
             if granted.grant == Authentication::Skip {
                 return Ok(());

@@ -223,6 +223,40 @@ fn rules_say_which_requests_need_no_token() {
     }
 }
 
+/// The address of the connection is the last proxy's, which is inside.
+#[test]
+fn client_that_no_proxy_names_needs_a_token_where_rules_compare_clients() {
+    let issuer = Issuer::new();
+    let mut plan = with_rules(&issuer, some_need_none(), plan(1));
+    let http = plan.virtual_services[0].http.as_mut().expect("HTTP");
+    http.true_client = Some(api::TrueClient { name: "X-Forwarded-For".into(), index: 1, from_right: true });
+    let ask = |plan: &api::Plan, path: &str, field: &str| {
+        let mut stage = Stage::new(plan);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\n{field}\r\n");
+        let mut asked = question(&request);
+        asked.client = ([10, 9, 0, 5], 4000).into();
+        let told = stage.explain(&asked).local.map_or("", |local| local.cause);
+        let client = stage.client_from("10.0.0.1:80", "10.9.0.5:4000");
+        stage.says(client, request);
+        let is = if stage.dials() > 0 { "server".to_owned() } else { status(&stage.sent(client)).to_owned() };
+        (is, told)
+    };
+    let (let_in, refused) = (("server".to_owned(), ""), ("401".to_owned(), "client_token_missing"));
+    for (field, expected) in [
+        ("X-Forwarded-For: 10.9.7.7, 192.0.2.1\r\n", &let_in),
+        ("X-Forwarded-For: 198.51.100.7, 10.9.0.4\r\n", &refused),
+        ("", &refused),
+        ("X-Forwarded-For: 10.9.7.7\r\n", &refused),
+        ("X-Forwarded-For: unknown, 10.9.0.4\r\n", &refused),
+        ("X-Forwarded-For: _hidden, 10.9.0.4\r\n", &refused),
+    ] {
+        assert_eq!(ask(&plan, "/", field), *expected, "{field}");
+    }
+    let skips = plan.virtual_services[0].tokens.as_mut().and_then(|tokens| tokens.access.as_mut()).expect("rules");
+    skips.authentication.retain(|rule| rule.rule.as_ref().is_none_or(|rule| rule.name != "inside"));
+    assert_eq!(ask(&plan, "/public", ""), let_in, "no rule compares clients");
+}
+
 #[test]
 fn explanations_and_records_name_the_rules_of_access() {
     let issuer = Issuer::new();
