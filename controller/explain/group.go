@@ -28,7 +28,7 @@ func (t *teller) group(page schema.Object, said *dataplanev1.Explanation) {
 		members = append(members, schema.Object{
 			"uuid": member.GetPoolUuid(), "name": t.poolName(member.GetPoolUuid()),
 			"ratio": int64(member.GetRatio()), "priority": int64(member.GetPriority()),
-			"servers_up": int64(member.GetServersUp()),
+			"servers_up": int64(member.GetServersUp()), "deactivated": member.GetDeactivated(),
 		})
 	}
 	page["pool_group"] = schema.Object{
@@ -56,6 +56,10 @@ func (t *teller) groupTold() string {
 		up := fmt.Sprintf("%d servers", member.GetServersUp())
 		if member.GetServersUp() == 1 {
 			up = "1 server"
+		}
+		if member.GetDeactivated() {
+			others = append(others, name(member.GetPoolUuid())+" was down, and waits for its activation")
+			continue
 		}
 		others = append(others, fmt.Sprintf("%s has priority %d, ratio %d and %s up", name(member.GetPoolUuid()),
 			member.GetPriority(), member.GetRatio(), up))

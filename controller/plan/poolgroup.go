@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -30,6 +34,10 @@ func poolGroup(from *model.PoolGroup, report *report) *enginev1.Resource {
 			}
 		}
 	}
+	if from.DeactivatePrimary {
+		group.Activation = proto.Uint32(from.Activation)
+		noteNeverDeactivated(subject, from, report)
+	}
 	for _, member := range from.Members {
 		first := from.Members[0].Pool
 		if why := unlike(first, member.Pool); why != "" {
@@ -44,6 +52,30 @@ func poolGroup(from *model.PoolGroup, report *report) *enginev1.Resource {
 		}
 	}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_PoolGroup{PoolGroup: group}}
+}
+
+// noteNeverDeactivated warns of a group whose pools of the highest priority never go down, or have no others beside
+// them.
+func noteNeverDeactivated(subject subject, group *model.PoolGroup, report *report) {
+	const field = "deactivate_primary_pool_on_down"
+	shares := slices.DeleteFunc(slices.Clone(group.Members), func(member model.GroupMember) bool {
+		return member.Share == 0
+	})
+	if len(shares) == 0 {
+		return
+	}
+	priority := func(a, b model.GroupMember) int { return cmp.Compare(a.Priority, b.Priority) }
+	highest, lowest := slices.MaxFunc(shares, priority), slices.MinFunc(shares, priority)
+	if highest.Priority == lowest.Priority {
+		report.warn(subject, field, "all of its pools that get requests have one priority: has no effect")
+		return
+	}
+	for _, member := range shares {
+		if member.Priority == highest.Priority && len(member.Pool.HealthMonitors) == 0 {
+			report.warn(subject, field, "pool %s has the highest priority and no health monitor, so it goes down only "+
+				"when it is disabled", member.Pool.Name)
+		}
+	}
 }
 
 // groupAnswer is what a group says about requests that no server takes; nil: its pools say it.

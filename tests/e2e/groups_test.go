@@ -230,3 +230,30 @@ func TestDocumentedMaintenancePageAndOtherAnswersWithoutServers(t *testing.T) {
 	s.waitUp("shop")
 	contains(t, run("explain", plainURL("/x")), "The backup pool first takes over")
 }
+
+func TestPrimaryPoolWaitsForOperator(t *testing.T) {
+	s, run := groupStage(t)
+	for _, name := range []string{"blue", "green"} {
+		s.create("pool", client.Object{"name": name, "servers": serverList([]string{telling(t, name)})})
+	}
+	run("poolgroup", "create", "sites", "members[0].pool_ref=blue", "members[0].priority_label=10",
+		"members[1].pool_ref=green", "members[1].priority_label=5")
+	run("vs", "set", "shop", "pool_group_ref=sites", "pool_ref=null")
+	s.eventuallyAll("blue")
+	s.pasteFrom("groups.md", "A site that does not come back by itself",
+		"weir poolgroup set sites weir_activation=1\n", "")
+	enable := func(enabled bool) {
+		s.changeApplied("shop", "pool", "blue", func(o client.Object) { o["enabled"] = enabled })
+	}
+	enable(false)
+	s.eventuallyAll("green")
+	enable(true)
+	if counts := s.answered(2); counts["green"] != 8 {
+		t.Errorf("requests go to %v", counts)
+	}
+	if told := run("explain", plainURL("/")); !strings.Contains(told, "blue was down, and waits for its activation") {
+		t.Errorf("explained as %s", told)
+	}
+	s.paste("A site that does not come back by itself")
+	s.eventuallyAll("blue")
+}

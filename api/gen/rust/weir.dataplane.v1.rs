@@ -1098,6 +1098,10 @@ pub struct PoolGroup {
     /// before that of its pools; unset: theirs counts
     #[prost(message, optional, tag = "6")]
     pub fail_answer: ::core::option::Option<FailAnswer>,
+    /// Once the pools of the highest priority were up, are down, and others take over, they take no requests until this is
+    /// another number. Unset: they do as soon as they have servers enough.
+    #[prost(uint32, optional, tag = "661")]
+    pub activation: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GroupMember {
@@ -2106,6 +2110,9 @@ pub struct MemberStanding {
     /// that are enabled, and not suspect
     #[prost(uint32, tag = "4")]
     pub servers_up: u32,
+    /// it was down, and waits for its activation
+    #[prost(bool, tag = "5")]
+    pub deactivated: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Plan {
@@ -2644,6 +2651,9 @@ pub struct Pool {
     /// statuses that are no errors of its servers, 400-599
     #[prost(message, repeated, tag = "360")]
     pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
+    /// at layer 4: connections and sessions go to the port of the listener that their client chose
+    #[prost(bool, tag = "668")]
+    pub use_service_port: bool,
     /// a group passes the pool over while fewer are up; 0: 1
     #[prost(uint32, tag = "640")]
     pub min_servers_up: u32,

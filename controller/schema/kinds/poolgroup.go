@@ -27,6 +27,9 @@ type PoolGroup struct {
 	ImplicitLabels    bool        `json:"implicit_priority_labels"`
 	PriorityLabelsRef string      `json:"priority_labels_ref" ref:"prioritylabels"`
 	FailAction        *FailAction `json:"fail_action"` // nil: that of its pools
+	// once the pools of the highest priority went down, they stay away until Activation is another number
+	DeactivatePrimary bool   `json:"deactivate_primary_pool_on_down" default:"false"`
+	Activation        uint32 `json:"weir_activation" default:"0"`
 }
 
 // PoolGroupMember is a pool of a group.
@@ -53,8 +56,6 @@ func init() {
 		Example: "  weir poolgroup create canary members[0].pool_ref=blue members[0].ratio=9 " +
 			"members[1].pool_ref=green members[1].ratio=1",
 		Kept: []schema.Rule{
-			schema.NoEffect("engines return to the pools of a higher priority as soon as these have servers enough",
-				"deactivate_primary_pool_on_down"),
 			schema.NoEffect("Weir evaluates no deployments: change ratios", "deployment_policy_ref"),
 			schema.NoEffect("each pool says that itself, with enable_http2", "enable_http2"),
 			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),

@@ -1,6 +1,8 @@
 //! Pools of a group on one worker, and the one that takes the next request: of the highest priority with servers enough,
 //! in proportion to the ratios. Turns are taken as in a [`Balancer`](crate::Balancer): the same calls give the same pools.
 
+use std::ops::Range;
+
 use crate::hash::HashKey;
 
 /// Pools of one group; a Plan with more is refused by `snapshot`.
@@ -17,6 +19,29 @@ pub struct GroupSpec {
     pub min_servers: usize,
     /// Shifts the first turns, so that workers and engines do not choose in step.
     pub offset: u32,
+    /// Once the pools of the highest priority are down and others take over, they take no requests until this number is
+    /// another. `None`: they do as soon as they have servers enough.
+    pub activation: Option<u32>,
+}
+
+impl GroupSpec {
+    /// The pools of the highest priority that requests are shared out to.
+    fn primary(&self) -> Range<usize> {
+        let Some(first) = self.members.iter().find(|member| member.ratio > 0) else { return 0..0 };
+        let tier = self.members.iter().skip_while(|member| member.priority != first.priority);
+        let begin = self.members.partition_point(|member| member.priority > first.priority);
+        begin..begin + tier.take_while(|member| member.priority == first.priority).count()
+    }
+}
+
+/// What has become of the pools of the highest priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Primary {
+    /// They have not had servers enough yet.
+    New,
+    Up,
+    /// They were down, and others took over.
+    Deactivated,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,17 +73,25 @@ pub struct Group {
     turns: Vec<u128>,
     /// The latest turn that was taken.
     now: u128,
+    primary: Primary,
 }
 
 impl Group {
     pub fn new(spec: GroupSpec) -> Self {
-        let mut group = Self { spec: GroupSpec { members: Vec::new(), ..spec }, turns: Vec::new(), now: 0 };
+        let empty = GroupSpec { members: Vec::new(), ..spec };
+        let mut group = Self { spec: empty, turns: Vec::new(), now: 0, primary: Primary::New };
         group.reconcile(spec);
         group
     }
 
-    /// Takes a changed group. A pool that stays keeps its turn.
+    /// Takes a changed group. A pool that stays keeps its turn. If all pools of the highest priority are others, or the number
+    /// of the activation is, they are active.
     pub fn reconcile(&mut self, spec: GroupSpec) {
+        let ids = |spec: &GroupSpec| spec.members[spec.primary()].iter().map(|member| member.id).collect::<Vec<_>>();
+        let before_were = ids(&self.spec);
+        if spec.activation != self.spec.activation || !ids(&spec).iter().any(|id| before_were.contains(id)) {
+            self.primary = Primary::New;
+        }
         let phase = phase_of(spec.offset);
         let before = self.spec.members.iter().map(|member| member.id).zip(self.turns.iter().copied());
         let before: Vec<(u32, u128)> = before.collect();
@@ -77,6 +110,25 @@ impl Group {
         &self.spec.members
     }
 
+    /// Servers have come up or gone down. `servers` tells how many of a pool are up, whatever a request has tried.
+    pub fn observe(&mut self, servers: impl Fn(usize) -> usize) {
+        if self.spec.activation.is_none() || self.primary == Primary::Deactivated {
+            return;
+        }
+        let primary = self.spec.primary();
+        let has_enough = |tier: Range<usize>| self.standing(tier, &servers) >= self.spec.min_servers.max(1);
+        if has_enough(primary.clone()) {
+            self.primary = Primary::Up;
+        } else if self.primary == Primary::Up && self.tiers(primary.end).any(has_enough) {
+            self.primary = Primary::Deactivated;
+        }
+    }
+
+    /// The pools that take no requests although they may have servers.
+    pub fn deactivated(&self) -> Range<usize> {
+        if self.primary == Primary::Deactivated { self.spec.primary() } else { 0..0 }
+    }
+
     /// The pool for the next request. `None`: none has a server. `servers` tells how many a pool has for it.
     pub fn pick(&mut self, sharing: Sharing, servers: impl Fn(usize) -> usize) -> Option<usize> {
         let picked = self.preview(sharing, servers)?;
@@ -87,31 +139,36 @@ impl Group {
 
     /// What [`pick`](Self::pick) would return.
     pub fn preview(&self, sharing: Sharing, servers: impl Fn(usize) -> usize) -> Option<usize> {
-        let members = self.spec.members.as_slice();
-        let takes_part = |position: &usize| members[*position].ratio > 0 && servers(*position) > 0;
+        let takes_part = |position: &usize| self.spec.members[*position].ratio > 0 && servers(*position) > 0;
         let mut lacking = None;
-        let mut begin = 0;
-        while begin < members.len() {
-            let priority = members[begin].priority;
-            let end = begin + members[begin..].iter().take_while(|member| member.priority == priority).count();
-            let standing: usize = (begin..end).filter(takes_part).map(&servers).sum();
+        for tier in self.tiers(self.deactivated().end) {
+            let standing = self.standing(tier.clone(), &servers);
             if standing >= self.spec.min_servers.max(1) {
-                return self.first_of(begin..end, sharing, takes_part);
+                return self.first_of(tier, sharing, takes_part);
             }
             if standing > 0 && lacking.is_none() {
-                lacking = Some(begin..end);
+                lacking = Some(tier);
             }
-            begin = end;
         }
         self.first_of(lacking?, sharing, takes_part)
     }
 
-    fn first_of(
-        &self,
-        tier: std::ops::Range<usize>,
-        sharing: Sharing,
-        takes_part: impl Fn(&usize) -> bool,
-    ) -> Option<usize> {
+    /// The pools of each priority, from one of them on.
+    fn tiers(&self, mut begin: usize) -> impl Iterator<Item = Range<usize>> {
+        let members = self.spec.members.as_slice();
+        std::iter::from_fn(move || {
+            let priority = members.get(begin)?.priority;
+            let end = begin + members[begin..].iter().take_while(|member| member.priority == priority).count();
+            Some(std::mem::replace(&mut begin, end)..end)
+        })
+    }
+
+    /// How many servers the pools of a priority have that requests are shared out to.
+    fn standing(&self, tier: Range<usize>, servers: impl Fn(usize) -> usize) -> usize {
+        tier.filter(|position| self.spec.members[*position].ratio > 0).map(servers).sum()
+    }
+
+    fn first_of(&self, tier: Range<usize>, sharing: Sharing, takes_part: impl Fn(&usize) -> bool) -> Option<usize> {
         let candidates = tier.filter(takes_part);
         match sharing {
             Sharing::Turns => candidates.min_by_key(|position| (self.turns[*position], *position)),
@@ -152,7 +209,7 @@ mod tests {
             ratio: *ratio,
             priority: *priority,
         });
-        Group::new(GroupSpec { members: members.collect(), min_servers, offset: 0 })
+        Group::new(GroupSpec { members: members.collect(), min_servers, offset: 0, activation: None })
     }
 
     fn counts(group: &mut Group, picks: usize, servers: impl Fn(usize) -> usize) -> Vec<usize> {
@@ -224,11 +281,117 @@ mod tests {
         let first_of = |offset| {
             let members =
                 [(9, 0), (1, 1)].map(|(ratio, id)| MemberSpec { id, key: HashKey::default(), ratio, priority: 0 });
-            let mut group = Group::new(GroupSpec { members: members.to_vec(), min_servers: 1, offset });
+            let mut group =
+                Group::new(GroupSpec { members: members.to_vec(), min_servers: 1, offset, activation: None });
             (0..20).position(|_| group.pick(Sharing::Turns, |_| 1) == Some(1)).unwrap()
         };
         let firsts: std::collections::BTreeSet<_> = (0..32).map(first_of).collect();
         assert!(firsts.len() >= 4 && firsts.iter().all(|first| *first < 10), "{firsts:?}");
+    }
+
+    /// The same group, whose pools of the highest priority do not come back by themselves.
+    fn sticky(members: &[(u32, u32)], min_servers: usize) -> Group {
+        let spec = GroupSpec { activation: Some(0), ..group(members, min_servers).spec };
+        Group::new(spec)
+    }
+
+    /// How ten requests are shared out after servers came up or went down.
+    fn then(group: &mut Group, servers: &[usize]) -> Vec<usize> {
+        group.observe(|at| servers[at]);
+        counts(group, 10, |at| servers[at])
+    }
+
+    #[test]
+    fn primary_pool_that_was_down_takes_nothing_until_it_is_activated() {
+        let mut group = sticky(&[(1, 3), (1, 2), (1, 1)], 1);
+        assert_eq!(then(&mut group, &[0, 1, 1]), [0, 10, 0], "it is not checked yet");
+        assert_eq!(then(&mut group, &[1, 1, 1]), [10, 0, 0]);
+        assert_eq!(then(&mut group, &[0, 1, 1]), [0, 10, 0]);
+        assert_eq!(then(&mut group, &[1, 1, 1]), [0, 10, 0]);
+        assert_eq!(then(&mut group, &[1, 0, 1]), [0, 0, 10]);
+        assert_eq!(then(&mut group, &[1, 1, 1]), [0, 10, 0], "the second is not the primary pool");
+        assert_eq!(then(&mut group, &[1, 0, 0]), [0, 0, 0], "nor does it help out");
+        assert_eq!(group.deactivated(), 0..1);
+        let mut spec = group.spec.clone();
+        group.reconcile(spec.clone());
+        assert_eq!(then(&mut group, &[1, 1, 1]), [0, 10, 0], "a Plan changes nothing");
+        spec.activation = Some(1);
+        group.reconcile(spec.clone());
+        assert_eq!(then(&mut group, &[0, 1, 1]), [0, 10, 0]);
+        assert_eq!(then(&mut group, &[1, 1, 1]), [10, 0, 0], "activated while it was down");
+        then(&mut group, &[0, 1, 1]);
+        assert_eq!(group.deactivated(), 0..1);
+        spec.activation = None;
+        group.reconcile(spec);
+        assert_eq!(then(&mut group, &[1, 1, 1]), [10, 0, 0]);
+    }
+
+    #[test]
+    fn primary_pool_stays_active_while_no_other_takes_over() {
+        let mut group = sticky(&[(1, 3), (1, 2)], 2);
+        then(&mut group, &[2, 2]);
+        assert_eq!(then(&mut group, &[1, 1]), [10, 0], "none has enough");
+        assert_eq!(then(&mut group, &[0, 1]), [0, 10]);
+        assert_eq!(then(&mut group, &[2, 1]), [10, 0]);
+        assert_eq!(then(&mut group, &[1, 2]), [0, 10]);
+        assert_eq!(then(&mut group, &[2, 2]), [0, 10]);
+        let mut alone = sticky(&[(1, 3), (1, 3)], 1);
+        then(&mut alone, &[1, 1]);
+        assert_eq!(then(&mut alone, &[0, 0]), [0, 0]);
+        assert_eq!(then(&mut alone, &[1, 1]), [5, 5], "no other priority is there");
+    }
+
+    #[test]
+    fn other_pools_of_the_highest_priority_are_active() {
+        let mut group = sticky(&[(0, 4), (1, 3), (1, 3), (1, 2)], 1);
+        then(&mut group, &[1, 1, 1, 1]);
+        assert_eq!(then(&mut group, &[1, 0, 0, 1]), [0, 0, 0, 10], "one without a share is no primary pool");
+        let mut spec = group.spec.clone();
+        spec.members[1].id = 9;
+        group.reconcile(spec.clone());
+        assert_eq!(then(&mut group, &[1, 1, 1, 1]), [0, 0, 0, 10], "one of them is still there");
+        (spec.members[1].id, spec.members[2].id) = (10, 11);
+        group.reconcile(spec);
+        assert_eq!(then(&mut group, &[1, 1, 1, 1]), [0, 5, 5, 0]);
+    }
+
+    /// A primary pool takes requests if it has servers enough, and has had them all the time since it first had them, or no
+    /// other priority has had them while it had not.
+    #[test]
+    fn primary_pool_takes_requests_unless_another_has_taken_over() {
+        let mut seed = 1_u64;
+        let mut below = |end: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % end
+        };
+        for _ in 0..300 {
+            let members: Vec<(u32, u32)> = [4, 4, 3, 2].map(|priority| (below(3) as u32, priority)).to_vec();
+            let min_servers = 1 + below(3) as usize;
+            let mut group = sticky(&members, min_servers);
+            let Some(first) = members.iter().find(|(ratio, _)| *ratio > 0).map(|(_, priority)| *priority) else {
+                continue;
+            };
+            let (mut was_up, mut is_out) = (false, false);
+            for _ in 0..20 {
+                let servers: Vec<usize> = (0..4).map(|_| below(3) as usize).collect();
+                let standing = |priority: u32| -> usize {
+                    let of = members.iter().zip(&servers).filter(|((ratio, at), _)| *ratio > 0 && *at == priority);
+                    of.map(|(_, servers)| servers).sum()
+                };
+                let is_up = standing(first) >= min_servers;
+                was_up |= is_up;
+                is_out |= was_up && !is_up && (0..first).any(|priority| standing(priority) >= min_servers);
+                group.observe(|at| servers[at]);
+                let picked = group.pick(Sharing::Turns, |at| servers[at]).map(|at| members[at].1);
+                let others = (0..first).any(|priority| standing(priority) > 0);
+                match picked {
+                    Some(priority) if priority == first => assert!(!is_out && standing(first) > 0),
+                    Some(_) => assert!(is_out || !is_up),
+                    None => assert!((is_out || standing(first) == 0) && !others),
+                }
+                assert!(is_out || !is_up || picked == Some(first), "it is up, and never was away");
+            }
+        }
     }
 
     #[test]

@@ -104,14 +104,15 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         answer.cause = local.cause.into();
         answer.location = String::from_utf8_lossy(&local.location).into_owned();
     }
-    if let Some((group, servers)) = &told.group {
+    if let Some((group, standing)) = &told.group {
         answer.pool_group_uuid.clone_from(&group.uuid);
-        let members = group.pools.iter().zip(&group.balance.members).zip(servers);
-        let members = members.map(|((pool, spec), servers)| v1::MemberStanding {
+        let members = group.pools.iter().zip(&group.balance.members).zip(standing);
+        let members = members.map(|((pool, spec), now)| v1::MemberStanding {
             pool_uuid: pool.uuid.clone(),
             ratio: spec.ratio,
             priority: spec.priority,
-            servers_up: *servers as u32,
+            servers_up: now.servers as u32,
+            deactivated: now.is_deactivated,
         });
         answer.members = members.collect();
     }

@@ -89,6 +89,7 @@ impl Core {
         let mut pools = Pools::default();
         snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new(), Time::default()));
         pools.groups = Groups::of(&snapshot);
+        pools.observe_groups();
         let mut records = Recorder::default();
         records.begin(&snapshot);
         Self {

@@ -25,7 +25,7 @@ use weir_wire::{
     http1::{self, Parsed},
 };
 
-pub use crate::{cache::asking::Bypass, exchange::bond::Bond, groups::PickedMember};
+pub use crate::{cache::asking::Bypass, exchange::bond::Bond, groups::PickedMember, members::MemberNow};
 use crate::{
     cache::{
         asking::{Asking, servers_of},
@@ -75,7 +75,7 @@ pub struct Explanation {
     pub local: Option<Local>,
     pub pool: Option<Arc<Pool>>,
     /// That the pool was chosen in, and how many servers each of its pools has.
-    pub group: Option<(Arc<PoolGroup>, Vec<usize>)>,
+    pub group: Option<(Arc<PoolGroup>, Vec<MemberNow>)>,
     /// Why it was that pool. Also of a pool that takes over without a group.
     pub member: Option<PickedMember>,
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
@@ -547,13 +547,13 @@ fn tell_server(
         Some(Destination::Pool(pool)) => (Some(pool.clone()), Some(pool.fail_action.clone())),
         Some(Destination::Group(group)) => {
             let foreseen = core.pools.preview_in((now, core.date.unix_s()), &group, fields, client);
-            let Foreseen { chosen, group, servers } =
-                foreseen.unwrap_or(Foreseen { chosen: None, group, servers: Vec::new() });
+            let Foreseen { chosen, group, members } =
+                foreseen.unwrap_or(Foreseen { chosen: None, group, members: Vec::new() });
             told.member = chosen.as_ref().map(|(_, why)| *why);
-            let pool = chosen.map(|(pool, _)| pool).or_else(|| group.pools.first().cloned());
+            let pool = chosen.map(|(pool, _)| pool).or_else(|| core.pools.first_in(&group));
             let own = pool.as_ref().map(|pool| pool.fail_action.clone());
             let action = group.fail_action.clone().or(own);
-            told.group = Some((group, servers));
+            told.group = Some((group, members));
             (pool, action)
         }
     };

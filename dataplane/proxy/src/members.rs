@@ -18,8 +18,15 @@ pub(crate) struct Foreseen {
     /// The pool, and why. `None`: no pool has a server.
     pub chosen: Option<(Arc<Pool>, PickedMember)>,
     pub group: Arc<PoolGroup>,
-    /// How many servers each pool of the group has.
-    pub servers: Vec<usize>,
+    /// Each pool of the group.
+    pub members: Vec<MemberNow>,
+}
+
+/// A pool of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemberNow {
+    pub servers: usize,
+    pub is_deactivated: bool,
 }
 
 // Choosing.
@@ -36,7 +43,7 @@ impl Core {
         peer: SocketAddr,
     ) -> Option<Arc<Pool>> {
         let named = pools.named_in((now, unix_s), group, fields);
-        named.or_else(|| pools.choose_in(now, group, peer, &[])).or_else(|| group.pools.first().cloned())
+        named.or_else(|| pools.choose_in(now, group, peer, &[])).or_else(|| pools.first_in(group))
     }
 
     /// The pool whose servers get a connection or a session, after all those that it has `left`. `None`: there is no other.
@@ -77,7 +84,24 @@ impl Pools {
             let balancer = self.balancer(pool.id);
             named.zip(balancer).is_some_and(|(named, balancer)| balancer.bound(now.nanos, named) != Bound::Another)
         };
-        group.pools.iter().find(names).cloned()
+        let row = self.groups.peek(group);
+        let is_active = |pool: &&Arc<Pool>| !row.is_some_and(|row| row.is_deactivated(pool));
+        group.pools.iter().filter(names).find(is_active).cloned()
+    }
+
+    /// The first pool of a group, as long as it is active.
+    pub fn first_in(&self, group: &PoolGroup) -> Option<Arc<Pool>> {
+        let row = self.groups.peek(group);
+        group.pools.iter().find(|pool| !row.is_some_and(|row| row.is_deactivated(pool))).cloned()
+    }
+
+    /// Servers have come up or gone down.
+    pub fn observe_groups(&mut self) {
+        let Self { rows, groups, .. } = self;
+        for GroupRow { group, turns } in groups.watched() {
+            let members = Members { rows, group, left: &[] };
+            turns.observe(|at| members.servers(at, Balancer::standing_servers));
+        }
     }
 
     /// The pool of a group whose turn it is, of those that have servers and that the request has not left; or that of
@@ -116,17 +140,21 @@ impl Pools {
         let by_turn = picked.and_then(|at| Some((group.pools.get(at)?.clone(), why)));
         let chosen = named.map(|pool| (pool, PickedMember::ByPersistence)).or(by_turn);
         let count = |pool: &Arc<Pool>| balancer_of(rows, pool.id).map_or(0, |b| b.sound_servers(now.nanos));
-        Some(Foreseen { chosen, group: group.clone(), servers: group.pools.iter().map(count).collect() })
+        let deactivated = turns.deactivated();
+        let member = |(at, pool)| MemberNow { servers: count(pool), is_deactivated: deactivated.contains(&at) };
+        Some(Foreseen { chosen, group: group.clone(), members: group.pools.iter().enumerate().map(member).collect() })
     }
 
     /// The pools of a group that may get a request after those that it has left.
     #[cold]
     pub fn others_in(&mut self, group: &PoolGroup, left: &[u32]) -> Vec<Arc<Pool>> {
         let Self { rows, groups, .. } = self;
-        let Some(GroupRow { group, .. }) = groups.row(group) else { return Vec::new() };
-        let members = Members { rows, group, left };
-        let takes_part =
-            |at: &usize| group.balance.members[*at].ratio > 0 && members.servers(*at, Balancer::standing_servers) > 0;
+        let Some(GroupRow { group, turns }) = groups.row(group) else { return Vec::new() };
+        let (members, deactivated) = (Members { rows, group, left }, turns.deactivated());
+        let takes_part = |at: &usize| {
+            let is_active = group.balance.members[*at].ratio > 0 && !deactivated.contains(at);
+            is_active && members.servers(*at, Balancer::standing_servers) > 0
+        };
         (0..group.pools.len()).filter(takes_part).map(|at| group.pools[at].clone()).collect()
     }
 

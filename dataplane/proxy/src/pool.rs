@@ -131,6 +131,7 @@ impl Pools {
         }
         difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans, now));
         self.groups.follow(difference);
+        self.observe_groups();
         orphans
     }
 

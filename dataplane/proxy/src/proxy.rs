@@ -173,6 +173,7 @@ impl Proxy {
         for unused in self.core.pools.set_up(&pool, server_name, up, io.now()) {
             self.retire(io, unused);
         }
+        self.core.pools.observe_groups();
     }
 
     /// Dense ids of the servers that are up, in no order.

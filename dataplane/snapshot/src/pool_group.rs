@@ -101,7 +101,12 @@ impl GroupReader<'_> {
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             pools,
-            balance: GroupSpec { members: specs, min_servers: source.min_servers.max(1) as usize, offset: self.offset },
+            balance: GroupSpec {
+                members: specs,
+                min_servers: source.min_servers.max(1) as usize,
+                offset: self.offset,
+                activation: source.activation,
+            },
             by_client_address: source.by_client_address,
             address_bits: pool::bits(source.address_bits),
             fail_action,

@@ -520,6 +520,80 @@ fn tunnels_share_pools_and_leave_those_that_refuse() {
     assert_eq!(dialled_pool(&stage), 2);
 }
 
+fn question() -> Question {
+    Question {
+        listener: "10.0.0.1:80".parse().expect("sound"),
+        tls: false,
+        server_name: String::new(),
+        client: "10.2.0.1:4000".parse().expect("sound"),
+        head: get("a", "/").into(),
+    }
+}
+
+/// The pools that wait for their activation.
+fn deactivated(stage: &mut Stage) -> Vec<usize> {
+    let told = stage.proxy.explain(weir_proxy::io::Time::default(), &question());
+    let members = told.group.expect("there is a group").1.into_iter().enumerate();
+    members.filter(|(_, member)| member.is_deactivated).map(|(at, _)| at).collect()
+}
+
+/// Two pools, the first of which waits for its activation once it was down.
+fn failing_over() -> Plan {
+    let mut plan = monitored(grouped(plan(1), &[(1, 2), (1, 1)]));
+    plan.pool_groups[0].activation = Some(0);
+    for (number, pool) in plan.pools.iter_mut().enumerate() {
+        let cookie_name = format!("pool{number}");
+        pool.persistence = Some(api::CookiePersistence { cookie_name, ..Default::default() });
+        pool.servers[0].token = "token".into();
+    }
+    plan
+}
+
+#[test]
+fn primary_pool_that_was_down_waits_for_its_activation() {
+    let mut plan = failing_over();
+    let mut stage = Stage::new(&plan);
+    let next = |stage: &mut Stage| pool_of(stage, &get("a", "/"));
+    set_up(&mut stage, 1, 0, true);
+    assert_eq!(next(&mut stage), 1);
+    set_up(&mut stage, 0, 0, true);
+    assert_eq!(next(&mut stage), 0, "it was not checked before");
+    // Nobody asks while it is down.
+    set_up(&mut stage, 0, 0, false);
+    set_up(&mut stage, 0, 0, true);
+    assert_eq!((next(&mut stage), deactivated(&mut stage)), (1, vec![0]));
+    let named = "GET / HTTP/1.1\r\nHost: a\r\nCookie: pool0=token\r\n\r\n";
+    assert_eq!(pool_of(&mut stage, named), 1, "a cookie does not lead there");
+    plan.revision += 1;
+    plan.pools[1].name = "other".into();
+    stage.replace(&plan);
+    assert_eq!(next(&mut stage), 1, "another Plan changes nothing");
+    plan.revision += 1;
+    plan.pool_groups[0].activation = Some(1);
+    stage.replace(&plan);
+    assert_eq!((next(&mut stage), deactivated(&mut stage)), (0, vec![]));
+}
+
+#[test]
+fn primary_pool_that_waits_for_its_activation_helps_nobody_out() {
+    let mut stage = Stage::new(&failing_over());
+    for (pool, up) in [(0, true), (1, true), (0, false), (0, true)] {
+        set_up(&mut stage, pool, 0, up);
+    }
+    let client = stage.client();
+    stage.says(client, get("a", "/"));
+    assert_eq!(dialled_pool(&stage), 1);
+    let dead = stage.dialled();
+    stage.gone(dead, Gone::Refused);
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("502", 1));
+    set_up(&mut stage, 1, 0, false);
+    let client = stage.client();
+    stage.says(client, get("a", "/"));
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("503", 1));
+    set_up(&mut stage, 1, 0, true);
+    assert_eq!(pool_of(&mut stage, &get("a", "/")), 1);
+}
+
 #[test]
 fn group_is_explained_without_taking_a_turn() {
     let mut plan = monitored(grouped(plan(2), &[(3, 1), (1, 1), (1, 0)]));
@@ -528,16 +602,10 @@ fn group_is_explained_without_taking_a_turn() {
     for (pool, server) in [(0, 0), (0, 1), (1, 0), (2, 0)] {
         set_up(&mut stage, pool, server, true);
     }
-    let question = Question {
-        listener: "10.0.0.1:80".parse().unwrap(),
-        tls: false,
-        server_name: String::new(),
-        client: "10.2.0.1:4000".parse().unwrap(),
-        head: get("a", "/").into(),
-    };
     for _ in 0..20 {
-        let told = stage.proxy.explain(weir_proxy::io::Time::default(), &question);
-        let (group, servers) = told.group.expect("there is a group");
+        let told = stage.proxy.explain(weir_proxy::io::Time::default(), &question());
+        let (group, members) = told.group.expect("there is a group");
+        let servers: Vec<_> = members.iter().map(|member| member.servers).collect();
         assert_eq!((group.uuid.as_str(), servers), ("group", vec![2, 1, 1]));
         assert_eq!(told.member, Some(PickedMember::ByRatio));
         let foreseen = told.pool.expect("there is a pool").uuid.clone();
@@ -546,7 +614,7 @@ fn group_is_explained_without_taking_a_turn() {
     for (pool, server) in [(0, 0), (0, 1), (1, 0), (2, 0)] {
         set_up(&mut stage, pool, server, false);
     }
-    let told = stage.proxy.explain(weir_proxy::io::Time::default(), &question);
+    let told = stage.proxy.explain(weir_proxy::io::Time::default(), &question());
     let local = told.local.expect("the engine answers");
     assert_eq!((local.status, local.cause), (Some(200), "no_server"));
 }

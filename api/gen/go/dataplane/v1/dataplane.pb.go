@@ -2211,6 +2211,7 @@ type MemberStanding struct {
 	Ratio         uint32                 `protobuf:"varint,2,opt,name=ratio,proto3" json:"ratio,omitempty"`
 	Priority      uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
 	ServersUp     uint32                 `protobuf:"varint,4,opt,name=servers_up,json=serversUp,proto3" json:"servers_up,omitempty"` // that are enabled, and not suspect
+	Deactivated   bool                   `protobuf:"varint,5,opt,name=deactivated,proto3" json:"deactivated,omitempty"`              // it was down, and waits for its activation
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2271,6 +2272,13 @@ func (x *MemberStanding) GetServersUp() uint32 {
 		return x.ServersUp
 	}
 	return 0
+}
+
+func (x *MemberStanding) GetDeactivated() bool {
+	if x != nil {
+		return x.Deactivated
+	}
+	return false
 }
 
 type Plan struct {
@@ -6373,13 +6381,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fis_rewritten\x18\xbf\x05 \x01(\bR\visRewritten\x123\n" +
 	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
 	"\x05_saidB\x0f\n" +
-	"\r_waits_behind\"~\n" +
+	"\r_waits_behind\"\xa0\x01\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
 	"\n" +
-	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xee\x06\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\x12 \n" +
+	"\vdeactivated\x18\x05 \x01(\bR\vdeactivated\"\xee\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +

@@ -314,8 +314,11 @@ type PoolGroup struct {
 	ByClientAddress bool                   `protobuf:"varint,5,opt,name=by_client_address,json=byClientAddress,proto3" json:"by_client_address,omitempty"` // a client's address decides between the pools of a priority, not their turns
 	AddressBits     *uint32                `protobuf:"varint,660,opt,name=address_bits,json=addressBits,proto3,oneof" json:"address_bits,omitempty"`       // only so many first bits of an address count; unset: all
 	FailAnswer      *FailAnswer            `protobuf:"bytes,6,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                   // before that of its pools; unset: theirs counts
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Once the pools of the highest priority were up, are down, and others take over, they take no requests until this is
+	// another number. Unset: they do as soon as they have servers enough.
+	Activation    *uint32 `protobuf:"varint,661,opt,name=activation,proto3,oneof" json:"activation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PoolGroup) Reset() {
@@ -395,6 +398,13 @@ func (x *PoolGroup) GetFailAnswer() *FailAnswer {
 		return x.FailAnswer
 	}
 	return nil
+}
+
+func (x *PoolGroup) GetActivation() uint32 {
+	if x != nil && x.Activation != nil {
+		return *x.Activation
+	}
+	return 0
 }
 
 type GroupMember struct {
@@ -1022,7 +1032,7 @@ var File_dataplane_v1_groups_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"\x19dataplane/v1/groups.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xb4\x02\n" +
+	"\x19dataplane/v1/groups.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xe9\x02\n" +
 	"\tPoolGroup\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
@@ -1032,8 +1042,12 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\x11by_client_address\x18\x05 \x01(\bR\x0fbyClientAddress\x12'\n" +
 	"\faddress_bits\x18\x94\x05 \x01(\rH\x00R\vaddressBits\x88\x01\x01\x12>\n" +
 	"\vfail_answer\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
-	"failAnswerB\x0f\n" +
-	"\r_address_bits\"\\\n" +
+	"failAnswer\x12$\n" +
+	"\n" +
+	"activation\x18\x95\x05 \x01(\rH\x01R\n" +
+	"activation\x88\x01\x01B\x0f\n" +
+	"\r_address_bitsB\r\n" +
+	"\v_activation\"\\\n" +
 	"\vGroupMember\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
