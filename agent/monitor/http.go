@@ -110,17 +110,14 @@ func requestLines(check *plan.HTTPCheck) []string {
 	return lines
 }
 
-// host is the server's name, with the port if it is not the scheme's default.
+// host is the server's name, with the port as its pool says.
 func host(target Target) string {
 	name := target.Hostname
 	if name == "" {
 		name = target.Address.String()
 	}
-	usual := uint16(80)
-	if target.Monitor.Type == plan.HTTPS {
-		usual = 443
-	}
-	if target.Port != usual {
+	isUsual := target.Port == 80 || target.Port == 443
+	if target.AppendPort == plan.AppendAlways || target.AppendPort != plan.AppendNever && !isUsual {
 		return net.JoinHostPort(name, strconv.Itoa(int(target.Port)))
 	}
 	if strings.Contains(name, ":") {

@@ -118,6 +118,30 @@ func TestHTTPMonitorAddsTheHeadersThatAreMissing(t *testing.T) {
 	}
 }
 
+func TestHostOfACheckHasThePortAsItsPoolSays(t *testing.T) {
+	for _, c := range []struct {
+		port   uint16
+		append plan.AppendPort
+		name   string
+		want   string
+	}{
+		{80, plan.AppendUnusual, "web", "web"},
+		{443, plan.AppendUnusual, "web", "web"},
+		{8080, plan.AppendUnusual, "web", "web:8080"},
+		{8080, 9, "web", "web:8080"},
+		{8080, plan.AppendNever, "web", "web"},
+		{443, plan.AppendAlways, "web", "web:443"},
+		{8080, plan.AppendNever, "", "[2001:db8::1]"},
+		{80, plan.AppendAlways, "", "[2001:db8::1]:80"},
+	} {
+		target := Target{Hostname: c.name, Address: netip.MustParseAddr("2001:db8::1"), Port: c.port,
+			AppendPort: c.append}
+		if got := host(target); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
+
 func TestHTTPMonitorTakesARealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" || r.Method != http.MethodHead {

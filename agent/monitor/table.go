@@ -33,6 +33,7 @@ type Target struct {
 	Hostname   string // empty: none
 	ServerName string // what its pool calls it in TLS; empty: its Hostname
 	HTTP2      bool   // its pool speaks HTTP/2 to it
+	AppendPort plan.AppendPort
 	Monitor    *plan.Monitor
 }
 
@@ -172,6 +173,7 @@ func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 		target := Target{
 			Address: subject.server.Address, Port: cmp.Or(monitor.Port, subject.server.Port),
 			Hostname: subject.server.Hostname, ServerName: pool.ServerName, HTTP2: pool.HTTP2,
+			AppendPort: pool.AppendPort,
 		}
 		key := checkKey{target: target, content: monitor.Content}
 		if monitor.Apart {

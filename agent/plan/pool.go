@@ -15,9 +15,19 @@ type Pool struct {
 	MinUp      int        // how many of them must pass; 0: all
 	ServerName string     // in TLS; empty: each server's own
 	HTTP2      bool       // its servers speak HTTP/2
+	AppendPort AppendPort // whether the host in checks has the port
 	MinServers int        // how many of them must be up; at least 1
 	Backup     string     // the uuid of the pool that takes over; empty: none does
 }
+
+// AppendPort is whether a host has the port of its server. Values that this agent does not know are the first.
+type AppendPort int32
+
+const (
+	AppendUnusual AppendPort = 0 // other ports than 80 and 443
+	AppendAlways  AppendPort = 1
+	AppendNever   AppendPort = 2
+)
 
 // Server is one server of a pool.
 type Server struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 )
 
@@ -106,6 +107,15 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		report.warn(subject, "server_name", "is empty: TLS to %s names the client's host, but Host names the server; "+
 			"set server_name", strings.Join(namesClient[:min(len(namesClient), 3)], ", "))
 	}
+}
+
+var appendPorts = map[string]enginev1.AppendPort{
+	"ALWAYS": enginev1.AppendPort_APPEND_PORT_ALWAYS, "NEVER": enginev1.AppendPort_APPEND_PORT_NEVER,
+}
+
+// isAskedForHost tells whether a monitor asks servers for a host.
+func isAskedForHost(monitor *model.HealthMonitor) bool {
+	return monitor.Check != nil || monitor.Type == "HEALTH_MONITOR_WEIR_GRPC"
 }
 
 // withPort appends the port of a server to a host, as append_port of its pool says.

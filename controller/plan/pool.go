@@ -64,6 +64,7 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	}
 	compiled := &enginev1.Pool{
 		Pool: poolOf(from, report), HealthMonitorUuids: monitors, MinHealthMonitorsUp: from.MinHealthMonitorsUp,
+		AppendPort: appendPorts[from.AppendPort],
 	}
 	compiled.Pool.Monitored = len(monitors) > 0
 	secured, needed := serverTLS(from, report)

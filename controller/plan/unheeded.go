@@ -166,8 +166,10 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 		"engines connect to the port of the server: has no effect"},
 	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },
 		"servers are known by address: has no effect"},
-	{"append_port", func(p *model.Pool) bool { return p.AppendPort != "NON_DEFAULT_80_443" && !namesHosts(p) },
-		"is for rewrite_host_header: has no effect"},
+	{"append_port", func(p *model.Pool) bool {
+		return p.AppendPort != "NON_DEFAULT_80_443" && !namesHosts(p) &&
+			!slices.ContainsFunc(p.HealthMonitors, isAskedForHost)
+	}, "is for rewrite_host_header, and for health monitors over HTTP: has no effect"},
 	{"rewrite_host_header_to_sni", func(p *model.Pool) bool {
 		return p.RewriteHostToSNI && (p.ServerName == "" || p.SSLProfile == nil)
 	}, "there is no server_name for TLS to servers, whose name is that of the request: has no effect"},

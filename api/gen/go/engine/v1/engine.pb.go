@@ -28,6 +28,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Whether the host in checks over HTTP has the port of the server.
+type AppendPort int32
+
+const (
+	AppendPort_APPEND_PORT_UNUSUAL AppendPort = 0 // others than 80 and 443
+	AppendPort_APPEND_PORT_ALWAYS  AppendPort = 1
+	AppendPort_APPEND_PORT_NEVER   AppendPort = 2
+)
+
+// Enum value maps for AppendPort.
+var (
+	AppendPort_name = map[int32]string{
+		0: "APPEND_PORT_UNUSUAL",
+		1: "APPEND_PORT_ALWAYS",
+		2: "APPEND_PORT_NEVER",
+	}
+	AppendPort_value = map[string]int32{
+		"APPEND_PORT_UNUSUAL": 0,
+		"APPEND_PORT_ALWAYS":  1,
+		"APPEND_PORT_NEVER":   2,
+	}
+)
+
+func (x AppendPort) Enum() *AppendPort {
+	p := new(AppendPort)
+	*p = x
+	return p
+}
+
+func (x AppendPort) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AppendPort) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[0].Descriptor()
+}
+
+func (AppendPort) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[0]
+}
+
+func (x AppendPort) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AppendPort.Descriptor instead.
+func (AppendPort) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{0}
+}
+
 type MonitorType int32
 
 const (
@@ -115,11 +165,11 @@ func (x MonitorType) String() string {
 }
 
 func (MonitorType) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[0].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
 }
 
 func (MonitorType) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[0]
+	return &file_engine_v1_engine_proto_enumTypes[1]
 }
 
 func (x MonitorType) Number() protoreflect.EnumNumber {
@@ -128,7 +178,7 @@ func (x MonitorType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MonitorType.Descriptor instead.
 func (MonitorType) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{0}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
 }
 
 // How the credentials of a monitor reach an HTTP server.
@@ -165,11 +215,11 @@ func (x HttpLogin) String() string {
 }
 
 func (HttpLogin) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
 }
 
 func (HttpLogin) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[1]
+	return &file_engine_v1_engine_proto_enumTypes[2]
 }
 
 func (x HttpLogin) Number() protoreflect.EnumNumber {
@@ -178,7 +228,7 @@ func (x HttpLogin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HttpLogin.Descriptor instead.
 func (HttpLogin) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
 }
 
 type LdapScope int32
@@ -217,11 +267,11 @@ func (x LdapScope) String() string {
 }
 
 func (LdapScope) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
 }
 
 func (LdapScope) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[2]
+	return &file_engine_v1_engine_proto_enumTypes[3]
 }
 
 func (x LdapScope) Number() protoreflect.EnumNumber {
@@ -230,7 +280,7 @@ func (x LdapScope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LdapScope.Descriptor instead.
 func (LdapScope) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
 }
 
 // What has to be in the answer section.
@@ -270,11 +320,11 @@ func (x DnsAnswer) String() string {
 }
 
 func (DnsAnswer) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
 }
 
 func (DnsAnswer) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[3]
+	return &file_engine_v1_engine_proto_enumTypes[4]
 }
 
 func (x DnsAnswer) Number() protoreflect.EnumNumber {
@@ -283,7 +333,7 @@ func (x DnsAnswer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DnsAnswer.Descriptor instead.
 func (DnsAnswer) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
 }
 
 type NackCause int32
@@ -319,11 +369,11 @@ func (x NackCause) String() string {
 }
 
 func (NackCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[5].Descriptor()
 }
 
 func (NackCause) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[4]
+	return &file_engine_v1_engine_proto_enumTypes[5]
 }
 
 func (x NackCause) Number() protoreflect.EnumNumber {
@@ -332,7 +382,7 @@ func (x NackCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NackCause.Descriptor instead.
 func (NackCause) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{5}
 }
 
 type DataplaneState int32
@@ -374,11 +424,11 @@ func (x DataplaneState) String() string {
 }
 
 func (DataplaneState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[5].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[6].Descriptor()
 }
 
 func (DataplaneState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[5]
+	return &file_engine_v1_engine_proto_enumTypes[6]
 }
 
 func (x DataplaneState) Number() protoreflect.EnumNumber {
@@ -387,7 +437,7 @@ func (x DataplaneState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DataplaneState.Descriptor instead.
 func (DataplaneState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{5}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{6}
 }
 
 type BgpState int32
@@ -435,11 +485,11 @@ func (x BgpState) String() string {
 }
 
 func (BgpState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[6].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[7].Descriptor()
 }
 
 func (BgpState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[6]
+	return &file_engine_v1_engine_proto_enumTypes[7]
 }
 
 func (x BgpState) Number() protoreflect.EnumNumber {
@@ -448,7 +498,7 @@ func (x BgpState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BgpState.Descriptor instead.
 func (BgpState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{6}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{7}
 }
 
 type BfdState int32
@@ -487,11 +537,11 @@ func (x BfdState) String() string {
 }
 
 func (BfdState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[7].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[8].Descriptor()
 }
 
 func (BfdState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[7]
+	return &file_engine_v1_engine_proto_enumTypes[8]
 }
 
 func (x BfdState) Number() protoreflect.EnumNumber {
@@ -500,7 +550,7 @@ func (x BfdState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BfdState.Descriptor instead.
 func (BfdState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{7}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{8}
 }
 
 type JoinRequest struct {
@@ -1806,6 +1856,7 @@ type Pool struct {
 	Pool                *v1.Pool               `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	HealthMonitorUuids  []string               `protobuf:"bytes,2,rep,name=health_monitor_uuids,json=healthMonitorUuids,proto3" json:"health_monitor_uuids,omitempty"`
 	MinHealthMonitorsUp uint32                 `protobuf:"varint,3,opt,name=min_health_monitors_up,json=minHealthMonitorsUp,proto3" json:"min_health_monitors_up,omitempty"` // 0: all of them
+	AppendPort          AppendPort             `protobuf:"varint,4,opt,name=append_port,json=appendPort,proto3,enum=weir.engine.v1.AppendPort" json:"append_port,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1859,6 +1910,13 @@ func (x *Pool) GetMinHealthMonitorsUp() uint32 {
 		return x.MinHealthMonitorsUp
 	}
 	return 0
+}
+
+func (x *Pool) GetAppendPort() AppendPort {
+	if x != nil {
+		return x.AppendPort
+	}
+	return AppendPort_APPEND_PORT_UNUSUAL
 }
 
 type HealthMonitor struct {
@@ -5341,11 +5399,13 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	" \x03(\tR\x10countedPoolUuids\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
-	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\x9a\x01\n" +
+	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\xd7\x01\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
 	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\x123\n" +
-	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\"\x82\b\n" +
+	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\x12;\n" +
+	"\vappend_port\x18\x04 \x01(\x0e2\x1a.weir.engine.v1.AppendPortR\n" +
+	"appendPort\"\x82\b\n" +
 	"\rHealthMonitor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -5640,7 +5700,12 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06weight\x18\x04 \x01(\x04R\x06weight\x12 \n" +
 	"\flast_unix_us\x18\x05 \x01(\x04R\n" +
-	"lastUnixUs*\xfe\x03\n" +
+	"lastUnixUs*T\n" +
+	"\n" +
+	"AppendPort\x12\x17\n" +
+	"\x13APPEND_PORT_UNUSUAL\x10\x00\x12\x16\n" +
+	"\x12APPEND_PORT_ALWAYS\x10\x01\x12\x15\n" +
+	"\x11APPEND_PORT_NEVER\x10\x02*\xfe\x03\n" +
 	"\vMonitorType\x12\x1c\n" +
 	"\x18MONITOR_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MONITOR_TYPE_HTTP\x10\x01\x12\x16\n" +
@@ -5721,196 +5786,198 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 	return file_engine_v1_engine_proto_rawDescData
 }
 
-var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_engine_v1_engine_proto_goTypes = []any{
-	(MonitorType)(0),            // 0: weir.engine.v1.MonitorType
-	(HttpLogin)(0),              // 1: weir.engine.v1.HttpLogin
-	(LdapScope)(0),              // 2: weir.engine.v1.LdapScope
-	(DnsAnswer)(0),              // 3: weir.engine.v1.DnsAnswer
-	(NackCause)(0),              // 4: weir.engine.v1.NackCause
-	(DataplaneState)(0),         // 5: weir.engine.v1.DataplaneState
-	(BgpState)(0),               // 6: weir.engine.v1.BgpState
-	(BfdState)(0),               // 7: weir.engine.v1.BfdState
-	(*JoinRequest)(nil),         // 8: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),        // 9: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),        // 10: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),       // 11: weir.engine.v1.RenewResponse
-	(*Directive)(nil),           // 12: weir.engine.v1.Directive
-	(*Welcome)(nil),             // 13: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),           // 14: weir.engine.v1.PlanDelta
-	(*Plan)(nil),                // 15: weir.engine.v1.Plan
-	(*Resource)(nil),            // 16: weir.engine.v1.Resource
-	(*EngineSettings)(nil),      // 17: weir.engine.v1.EngineSettings
-	(*BgpRouter)(nil),           // 18: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),             // 19: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),           // 20: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),       // 21: weir.engine.v1.Advertisement
-	(*Route)(nil),               // 22: weir.engine.v1.Route
-	(*Pool)(nil),                // 23: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),       // 24: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),           // 25: weir.engine.v1.HttpCheck
-	(*Credentials)(nil),         // 26: weir.engine.v1.Credentials
-	(*MonitorTls)(nil),          // 27: weir.engine.v1.MonitorTls
-	(*SipCheck)(nil),            // 28: weir.engine.v1.SipCheck
-	(*RadiusCheck)(nil),         // 29: weir.engine.v1.RadiusCheck
-	(*SmtpCheck)(nil),           // 30: weir.engine.v1.SmtpCheck
-	(*FtpCheck)(nil),            // 31: weir.engine.v1.FtpCheck
-	(*LdapCheck)(nil),           // 32: weir.engine.v1.LdapCheck
-	(*GrpcCheck)(nil),           // 33: weir.engine.v1.GrpcCheck
-	(*TcpCheck)(nil),            // 34: weir.engine.v1.TcpCheck
-	(*UdpCheck)(nil),            // 35: weir.engine.v1.UdpCheck
-	(*DnsCheck)(nil),            // 36: weir.engine.v1.DnsCheck
-	(*ExternalCheck)(nil),       // 37: weir.engine.v1.ExternalCheck
-	(*Report)(nil),              // 38: weir.engine.v1.Report
-	(*Hello)(nil),               // 39: weir.engine.v1.Hello
-	(*Resources)(nil),           // 40: weir.engine.v1.Resources
-	(*Ack)(nil),                 // 41: weir.engine.v1.Ack
-	(*Nack)(nil),                // 42: weir.engine.v1.Nack
-	(*Status)(nil),              // 43: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),      // 44: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),       // 45: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),      // 46: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),             // 47: weir.engine.v1.Routing
-	(*PeerState)(nil),           // 48: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),      // 49: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),             // 50: weir.engine.v1.Detours
-	(*HostSample)(nil),          // 51: weir.engine.v1.HostSample
-	(*CheckTime)(nil),           // 52: weir.engine.v1.CheckTime
-	(*NetworkInterface)(nil),    // 53: weir.engine.v1.NetworkInterface
-	(*Event)(nil),               // 54: weir.engine.v1.Event
-	(*TelemetryUp)(nil),         // 55: weir.engine.v1.TelemetryUp
-	(*Standing)(nil),            // 56: weir.engine.v1.Standing
-	(*TelemetryDown)(nil),       // 57: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),          // 58: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),          // 59: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),          // 60: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),         // 61: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),          // 62: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),         // 63: weir.engine.v1.RecordTally
-	nil,                         // 64: weir.engine.v1.ExternalCheck.VariablesEntry
-	(*v1.Question)(nil),         // 65: weir.dataplane.v1.Question
-	(*v1.KeyShares)(nil),        // 66: weir.dataplane.v1.KeyShares
-	(*v1.VirtualService)(nil),   // 67: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),      // 68: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),       // 69: weir.dataplane.v1.PkiProfile
-	(*v1.HttpPolicySet)(nil),    // 70: weir.dataplane.v1.HttpPolicySet
-	(*v1.StringGroup)(nil),      // 71: weir.dataplane.v1.StringGroup
-	(*v1.AddressGroup)(nil),     // 72: weir.dataplane.v1.AddressGroup
-	(*v1.PoolGroup)(nil),        // 73: weir.dataplane.v1.PoolGroup
-	(*v1.ErrorPageProfile)(nil), // 74: weir.dataplane.v1.ErrorPageProfile
-	(*v1.ScriptSet)(nil),        // 75: weir.dataplane.v1.ScriptSet
-	(*v1.NetworkPolicy)(nil),    // 76: weir.dataplane.v1.NetworkPolicy
-	(v1.WorkerPinning)(0),       // 77: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),             // 78: weir.dataplane.v1.Pool
-	(v1.TlsVersion)(0),          // 79: weir.dataplane.v1.TlsVersion
-	(*v1.Sample)(nil),           // 80: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),      // 81: weir.dataplane.v1.Explanation
-	(*v1.KeyDemands)(nil),       // 82: weir.dataplane.v1.KeyDemands
-	(*v1.Finding)(nil),          // 83: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),       // 84: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil),  // 85: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),   // 86: weir.dataplane.v1.RecordedServer
+	(AppendPort)(0),             // 0: weir.engine.v1.AppendPort
+	(MonitorType)(0),            // 1: weir.engine.v1.MonitorType
+	(HttpLogin)(0),              // 2: weir.engine.v1.HttpLogin
+	(LdapScope)(0),              // 3: weir.engine.v1.LdapScope
+	(DnsAnswer)(0),              // 4: weir.engine.v1.DnsAnswer
+	(NackCause)(0),              // 5: weir.engine.v1.NackCause
+	(DataplaneState)(0),         // 6: weir.engine.v1.DataplaneState
+	(BgpState)(0),               // 7: weir.engine.v1.BgpState
+	(BfdState)(0),               // 8: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),         // 9: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),        // 10: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),        // 11: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),       // 12: weir.engine.v1.RenewResponse
+	(*Directive)(nil),           // 13: weir.engine.v1.Directive
+	(*Welcome)(nil),             // 14: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),           // 15: weir.engine.v1.PlanDelta
+	(*Plan)(nil),                // 16: weir.engine.v1.Plan
+	(*Resource)(nil),            // 17: weir.engine.v1.Resource
+	(*EngineSettings)(nil),      // 18: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),           // 19: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),             // 20: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),           // 21: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),       // 22: weir.engine.v1.Advertisement
+	(*Route)(nil),               // 23: weir.engine.v1.Route
+	(*Pool)(nil),                // 24: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),       // 25: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),           // 26: weir.engine.v1.HttpCheck
+	(*Credentials)(nil),         // 27: weir.engine.v1.Credentials
+	(*MonitorTls)(nil),          // 28: weir.engine.v1.MonitorTls
+	(*SipCheck)(nil),            // 29: weir.engine.v1.SipCheck
+	(*RadiusCheck)(nil),         // 30: weir.engine.v1.RadiusCheck
+	(*SmtpCheck)(nil),           // 31: weir.engine.v1.SmtpCheck
+	(*FtpCheck)(nil),            // 32: weir.engine.v1.FtpCheck
+	(*LdapCheck)(nil),           // 33: weir.engine.v1.LdapCheck
+	(*GrpcCheck)(nil),           // 34: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),            // 35: weir.engine.v1.TcpCheck
+	(*UdpCheck)(nil),            // 36: weir.engine.v1.UdpCheck
+	(*DnsCheck)(nil),            // 37: weir.engine.v1.DnsCheck
+	(*ExternalCheck)(nil),       // 38: weir.engine.v1.ExternalCheck
+	(*Report)(nil),              // 39: weir.engine.v1.Report
+	(*Hello)(nil),               // 40: weir.engine.v1.Hello
+	(*Resources)(nil),           // 41: weir.engine.v1.Resources
+	(*Ack)(nil),                 // 42: weir.engine.v1.Ack
+	(*Nack)(nil),                // 43: weir.engine.v1.Nack
+	(*Status)(nil),              // 44: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),      // 45: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),       // 46: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),      // 47: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),             // 48: weir.engine.v1.Routing
+	(*PeerState)(nil),           // 49: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),      // 50: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),             // 51: weir.engine.v1.Detours
+	(*HostSample)(nil),          // 52: weir.engine.v1.HostSample
+	(*CheckTime)(nil),           // 53: weir.engine.v1.CheckTime
+	(*NetworkInterface)(nil),    // 54: weir.engine.v1.NetworkInterface
+	(*Event)(nil),               // 55: weir.engine.v1.Event
+	(*TelemetryUp)(nil),         // 56: weir.engine.v1.TelemetryUp
+	(*Standing)(nil),            // 57: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),       // 58: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),          // 59: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),          // 60: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),          // 61: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),         // 62: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),          // 63: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),         // 64: weir.engine.v1.RecordTally
+	nil,                         // 65: weir.engine.v1.ExternalCheck.VariablesEntry
+	(*v1.Question)(nil),         // 66: weir.dataplane.v1.Question
+	(*v1.KeyShares)(nil),        // 67: weir.dataplane.v1.KeyShares
+	(*v1.VirtualService)(nil),   // 68: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),      // 69: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),       // 70: weir.dataplane.v1.PkiProfile
+	(*v1.HttpPolicySet)(nil),    // 71: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),      // 72: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),     // 73: weir.dataplane.v1.AddressGroup
+	(*v1.PoolGroup)(nil),        // 74: weir.dataplane.v1.PoolGroup
+	(*v1.ErrorPageProfile)(nil), // 75: weir.dataplane.v1.ErrorPageProfile
+	(*v1.ScriptSet)(nil),        // 76: weir.dataplane.v1.ScriptSet
+	(*v1.NetworkPolicy)(nil),    // 77: weir.dataplane.v1.NetworkPolicy
+	(v1.WorkerPinning)(0),       // 78: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),             // 79: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),          // 80: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),           // 81: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),      // 82: weir.dataplane.v1.Explanation
+	(*v1.KeyDemands)(nil),       // 83: weir.dataplane.v1.KeyDemands
+	(*v1.Finding)(nil),          // 84: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),       // 85: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil),  // 86: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),   // 87: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
-	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
-	14, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
-	65, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
-	66, // 3: weir.engine.v1.Directive.key_shares:type_name -> weir.dataplane.v1.KeyShares
-	16, // 4: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	16, // 5: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	67, // 6: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	23, // 7: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	68, // 8: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	24, // 9: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	69, // 10: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	18, // 11: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	21, // 12: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	17, // 13: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	70, // 14: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
-	71, // 15: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
-	72, // 16: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	73, // 17: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
-	74, // 18: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
-	75, // 19: weir.engine.v1.Resource.script_set:type_name -> weir.dataplane.v1.ScriptSet
-	76, // 20: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
-	77, // 21: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	19, // 22: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	20, // 23: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	22, // 24: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	78, // 25: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 26: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	25, // 27: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	34, // 28: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	35, // 29: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	36, // 30: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	37, // 31: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	28, // 32: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
-	29, // 33: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
-	30, // 34: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
-	31, // 35: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
-	32, // 36: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
-	26, // 37: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
-	27, // 38: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
-	33, // 39: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 40: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
-	79, // 41: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 42: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
-	3,  // 43: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	64, // 44: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	39, // 45: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	41, // 46: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	42, // 47: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	43, // 48: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	44, // 49: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	80, // 50: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	54, // 51: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	47, // 52: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	50, // 53: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	51, // 54: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	81, // 55: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	82, // 56: weir.engine.v1.Report.key_demands:type_name -> weir.dataplane.v1.KeyDemands
-	40, // 57: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	43, // 58: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	44, // 59: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	47, // 60: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	50, // 61: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	83, // 62: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	4,  // 63: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	83, // 64: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	5,  // 65: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	45, // 66: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	46, // 67: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	48, // 68: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	49, // 69: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	6,  // 70: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	7,  // 71: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	53, // 72: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	52, // 73: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	58, // 74: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	61, // 75: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	56, // 76: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	84, // 77: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 78: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	60, // 79: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	62, // 80: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	85, // 81: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	86, // 82: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	84, // 83: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63, // 84: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	8,  // 85: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	10, // 86: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	38, // 87: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	55, // 88: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	9,  // 89: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	11, // 90: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	12, // 91: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	57, // 92: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	89, // [89:93] is the sub-list for method output_type
-	85, // [85:89] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	14, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
+	15, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
+	66, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
+	67, // 3: weir.engine.v1.Directive.key_shares:type_name -> weir.dataplane.v1.KeyShares
+	17, // 4: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	17, // 5: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	68, // 6: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	24, // 7: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	69, // 8: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	25, // 9: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	70, // 10: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	19, // 11: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	22, // 12: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	18, // 13: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	71, // 14: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
+	72, // 15: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
+	73, // 16: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
+	74, // 17: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
+	75, // 18: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
+	76, // 19: weir.engine.v1.Resource.script_set:type_name -> weir.dataplane.v1.ScriptSet
+	77, // 20: weir.engine.v1.Resource.network_policy:type_name -> weir.dataplane.v1.NetworkPolicy
+	78, // 21: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	20, // 22: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	21, // 23: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	23, // 24: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	79, // 25: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 26: weir.engine.v1.Pool.append_port:type_name -> weir.engine.v1.AppendPort
+	1,  // 27: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	26, // 28: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	35, // 29: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	36, // 30: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	37, // 31: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	38, // 32: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	29, // 33: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	30, // 34: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	31, // 35: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	32, // 36: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	33, // 37: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	27, // 38: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	28, // 39: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	34, // 40: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	2,  // 41: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	80, // 42: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	3,  // 43: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	4,  // 44: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	65, // 45: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	40, // 46: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	42, // 47: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	43, // 48: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	44, // 49: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	45, // 50: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	81, // 51: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	55, // 52: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	48, // 53: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	51, // 54: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	52, // 55: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	82, // 56: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	83, // 57: weir.engine.v1.Report.key_demands:type_name -> weir.dataplane.v1.KeyDemands
+	41, // 58: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	44, // 59: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	45, // 60: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	48, // 61: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	51, // 62: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	84, // 63: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	5,  // 64: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	84, // 65: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	6,  // 66: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	46, // 67: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	47, // 68: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	49, // 69: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	50, // 70: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	7,  // 71: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	8,  // 72: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	54, // 73: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	53, // 74: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	59, // 75: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	62, // 76: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	57, // 77: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	85, // 78: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	60, // 79: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	61, // 80: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	63, // 81: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	86, // 82: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	87, // 83: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	85, // 84: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	64, // 85: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	9,  // 86: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	11, // 87: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	39, // 88: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	56, // 89: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	10, // 90: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	12, // 91: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	13, // 92: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	58, // 93: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	90, // [90:94] is the sub-list for method output_type
+	86, // [86:90] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5969,7 +6036,7 @@ func file_engine_v1_engine_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
-			NumEnums:      8,
+			NumEnums:      9,
 			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   2,
