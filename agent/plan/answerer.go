@@ -35,8 +35,15 @@ func (p *Plan) answerersOf(service *dataplanev1.VirtualService) (all []Answerer)
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
 	for _, pool := range (&reader{plan: p}).poolsOf(service) {
 		for _, server := range pool.Servers {
-			if server.Address.IsValid() && server.Port != 0 { // the data plane refuses other servers
+			if !server.Address.IsValid() || server.Port == 0 { // the data plane refuses other servers
+				continue
+			}
+			if !pool.UseServicePort {
 				all = append(all, Answerer{netip.AddrPortFrom(server.Address, server.Port), object})
+				continue
+			}
+			for _, listener := range service.GetListeners() {
+				all = append(all, Answerer{netip.AddrPortFrom(server.Address, uint16(listener.GetPort())), object})
 			}
 		}
 	}

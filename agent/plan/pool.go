@@ -9,15 +9,16 @@ import (
 
 // Pool is the servers of one pool, and who checks them.
 type Pool struct {
-	UUID       string
-	Servers    []Server
-	Monitors   []*Monitor // empty: its servers are not checked
-	MinUp      int        // how many of them must pass; 0: all
-	ServerName string     // in TLS; empty: each server's own
-	HTTP2      bool       // its servers speak HTTP/2
-	AppendPort AppendPort // whether the host in checks has the port
-	MinServers int        // how many of them must be up; at least 1
-	Backup     string     // the uuid of the pool that takes over; empty: none does
+	UUID           string
+	Servers        []Server
+	Monitors       []*Monitor // empty: its servers are not checked
+	MinUp          int        // how many of them must pass; 0: all
+	ServerName     string     // in TLS; empty: each server's own
+	HTTP2          bool       // its servers speak HTTP/2
+	UseServicePort bool       // clients of layer 4 come to the port of their listener
+	AppendPort     AppendPort // whether the host in checks has the port
+	MinServers     int        // how many of them must be up; at least 1
+	Backup         string     // the uuid of the pool that takes over; empty: none does
 }
 
 // AppendPort is whether a host has the port of its server. Values that this agent does not know are the first.

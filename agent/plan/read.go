@@ -399,7 +399,7 @@ func (r *reader) pool(wire *enginev1.Pool) *Pool {
 	read := &Pool{
 		UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName(),
 		MinUp: int(wire.GetMinHealthMonitorsUp()), HTTP2: pool.GetHttp2() != nil,
-		AppendPort: AppendPort(wire.GetAppendPort()),
+		AppendPort: AppendPort(wire.GetAppendPort()), UseServicePort: pool.GetUseServicePort(),
 		MinServers: max(1, int(pool.GetMinServersUp())),
 		Backup:     pool.GetFailAnswer().GetBackupPoolUuid(),
 	}

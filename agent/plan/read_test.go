@@ -281,3 +281,21 @@ func TestNoPlanAsksForNothing(t *testing.T) {
 		t.Error("it asks for something")
 	}
 }
+
+func TestServersWithThePortOfTheServiceAnswerFromThePortsOfListeners(t *testing.T) {
+	service := serviceResource(func(s *dataplanev1.VirtualService) {
+		s.Udp = &dataplanev1.UdpProfile{KeepClientAddress: true}
+		s.Listeners = []*dataplanev1.Listener{{Address: "192.0.2.1", Port: 53}, {Address: "192.0.2.1", Port: 54}}
+	})
+	for _, usesServicePort := range []bool{false, true} {
+		pool := poolResource()
+		pool.GetPool().Pool.UseServicePort = usesServicePort
+		pool.GetPool().Pool.Servers = []*dataplanev1.Server{{Id: "s", Address: "10.0.0.1", Port: 5353}}
+		var got []uint16
+		for _, answerer := range read(t, pool, service).Answerers() {
+			got = append(got, answerer.At.Port())
+		}
+		want := map[bool][]uint16{false: {5353}, true: {53, 54}}[usesServicePort]
+		expect(t, got, want)
+	}
+}

@@ -106,6 +106,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxConnectionReuse:      from.Conn.MaxReuse,
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		MinServersUp:            from.MinServersUp,
+		UseServicePort:          from.UseServicePort,
 		InlineHealth:            from.InlineHealthMonitor,
 		RampMs:                  from.ConnectionRampMin * minuteMs,
 		Http2:                   http2ToServers(from),

@@ -122,3 +122,35 @@ func TestPortIsClosedWhileDown(t *testing.T) {
 		t.Error("the port is closed without the setting")
 	}
 }
+
+func TestServersHaveThePortOfService(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	host := loopback(40)
+	for _, port := range []int{plainPort, tlsPort} {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		s.must(err)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "port ", port)
+		}))
+		s.must(server.Listener.Close())
+		server.Listener = listener
+		server.Start()
+		t.Cleanup(server.Close)
+	}
+	s.createVip("web")
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{net.JoinHostPort(host, "9")}),
+		"use_service_port": true})
+	s.create("virtualservice", client.Object{
+		"name": "web", "vsvip_ref": client.Ref("vsvip", "web"), "pool_ref": client.Ref("pool", "web"),
+		"application_profile_ref": client.Ref("applicationprofile", "System-L4-Application"),
+		"services":                list{object{"port": plainPort}, object{"port": tlsPort}}})
+	s.waitUp("web")
+	for _, port := range []int{plainPort, tlsPort} {
+		at := net.JoinHostPort(vip, strconv.Itoa(port))
+		if got, want := s.curl("http://"+at+"/"), fmt.Sprint("port ", port); got != want {
+			t.Errorf("%s: got %q", at, got)
+		}
+	}
+}

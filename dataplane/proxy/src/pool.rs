@@ -560,6 +560,11 @@ impl Pools {
         leavers
     }
 
+    /// Where a server has a session whose client chose this port of the engine.
+    pub fn address_at(&mut self, at: Place, port: u16) -> SocketAddr {
+        self.row(at.pool).map_or(at.address, |row| row.pool.address_at(at.address, port))
+    }
+
     /// How many servers of a pool are up and enabled.
     pub fn up_of(&mut self, pool: &Pool) -> usize {
         self.row(pool.id).filter(|row| row.is_of(pool)).map_or(0, |row| row.balancer.standing_servers())

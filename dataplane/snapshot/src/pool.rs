@@ -71,6 +71,8 @@ pub struct Pool {
     pub queue_depth: Option<usize>,
     /// `None`: connections to its servers may begin as often as they like.
     pub connect_rate: Option<ConnectRate>,
+    /// At layer 4, servers have the ports of the listeners that clients chose.
+    pub uses_service_port: bool,
 }
 
 /// How long a server keeps what it has; `None`: until that ends.
@@ -92,6 +94,11 @@ pub struct Http2ToServers {
 }
 
 impl Pool {
+    /// Where a server has a connection or session of layer 4, whose client chose this port of the engine.
+    pub fn address_at(&self, server: SocketAddr, port: u16) -> SocketAddr {
+        if self.uses_service_port { SocketAddr::new(server.ip(), port) } else { server }
+    }
+
     pub fn servers_by_name(&self) -> impl Iterator<Item = &Server> {
         self.by_name.iter().map(|position| &self.servers[*position as usize])
     }
@@ -285,6 +292,7 @@ impl PoolReader<'_> {
             },
             not_errors,
             connect_rate,
+            uses_service_port: source.use_service_port,
             queue_depth: source.request_queue_depth.map(|depth| self.share(depth) as usize),
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))

@@ -296,7 +296,8 @@ impl Proxy {
         // A session that is refused does not count as a connection to its server.
         self.admit(key.peer).inspect_err(|_| self.core.pools.end(place))?;
         let place = self.place_for_session(io, key, service, place)?;
-        let opened = open(io, place.address, service, key.peer);
+        let at = self.core.pools.address_at(place, ends(io, key).0.port());
+        let opened = open(io, at, service, key.peer);
         let opened = opened.inspect_err(|why| self.make_room_after(io, *why)).map_err(cause_not_opened);
         let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
         self.make_room(io, Source::of(service));
@@ -369,7 +370,8 @@ impl Proxy {
         }
         let now = io.now();
         let Ok(place) = self.choose_place(now, &service, ends, &[left.server]) else { return };
-        let Ok(socket) = open(io, place.address, &service, key.peer) else { return self.core.pools.end(place) };
+        let at = self.core.pools.address_at(place, ends.0.port());
+        let Ok(socket) = open(io, at, &service, key.peer) else { return self.core.pools.end(place) };
         if let Some(session) = self.sessions.at_mut(id) {
             io.shut(session.socket);
             (session.place, session.begun) = (place, now);

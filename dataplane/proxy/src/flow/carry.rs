@@ -36,10 +36,10 @@ impl Proxy {
             let otherwise = self.without_server(io.now(), conn, &avoided, otherwise);
             return self.fail(io, conn, otherwise);
         };
-        let Some(tunnel) = self.clients.find(conn).and_then(Client::tunnel) else {
-            return self.core.pools.end(place);
-        };
-        let server = io.connect(place.address);
+        let Some(client) = self.clients.find(conn) else { return self.core.pools.end(place) };
+        let at = pool.address_at(place.address, client.facts.listener().port());
+        let Some(tunnel) = client.tunnel() else { return self.core.pools.end(place) };
+        let server = io.connect(at);
         tunnel.server = Some(server);
         self.await_connect(io, Server::new(server, place, pool, Work::Tunnel(conn), io.now()));
     }

@@ -179,6 +179,17 @@ fn each_client_keeps_its_server_and_gets_its_answers() {
 }
 
 #[test]
+fn server_of_a_session_has_the_port_that_the_client_chose() {
+    let mut plan = udp_plan(2, |_| {});
+    plan.pools[0].use_service_port = true;
+    let mut stage = Stage::new(&plan);
+    stage.asks(ONE, 0);
+    stage.refuses(0);
+    let opened: Vec<_> = stage.tape.sockets.opened.iter().map(ToString::to_string).collect();
+    assert_eq!(opened, ["10.1.0.1:53", "10.1.0.2:53"]);
+}
+
+#[test]
 fn session_ends_when_it_is_idle_and_not_before() {
     let mut stage = stage(1);
     stage.asks(ONE, 0);

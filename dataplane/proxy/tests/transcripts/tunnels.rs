@@ -37,6 +37,28 @@ fn first_server_gets_all_where_the_fewest_shall_be_used() {
 }
 
 #[test]
+fn server_has_the_port_that_the_client_chose() {
+    let mut plan = l4_plan(2);
+    let listener = api::Listener { port: 2121, ..plan.virtual_services[0].listeners[0].clone() };
+    plan.virtual_services[0].listeners.push(listener);
+    plan.pools[0].use_service_port = true;
+    let mut stage = Stage::new(&plan);
+    for (to, at) in [("10.0.0.1:2121", "10.1.0.1:2121"), ("10.0.0.1:80", "10.1.0.2:80")] {
+        stage.client_from(to, "10.2.0.1:4000");
+        assert_eq!(stage.dialled_address(), at);
+    }
+    stage.client_from("10.0.0.1:2121", "10.2.0.2:4000");
+    let dead = stage.dialled();
+    stage.gone(dead, Gone::Refused);
+    assert_eq!(stage.dialled_address(), "10.1.0.2:2121", "the next server has it, too");
+    plan.revision += 1;
+    plan.pools[0].use_service_port = false;
+    stage.replace(&plan);
+    stage.client_from("10.0.0.1:2121", "10.2.0.3:4000");
+    assert_eq!(stage.dialled_address().split(':').nth(1), Some("8000"));
+}
+
+#[test]
 fn early_bytes_of_a_client_wait_for_the_server() {
     let mut stage = Stage::new(&l4_plan(1));
     let client = stage.client();

@@ -4235,6 +4235,7 @@ type Pool struct {
 	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                                              // unset: HTTP/1.1
 	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                                        // unset: clients get the first response
 	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                                     // statuses that are no errors of its servers, 400-599
+	UseServicePort          bool                   `protobuf:"varint,668,opt,name=use_service_port,json=useServicePort,proto3" json:"use_service_port,omitempty"`                   // at layer 4: connections and sessions go to the port of the listener that their client chose
 	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`                         // a group passes the pool over while fewer are up; 0: 1
 	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                                  // for FAIL_ACTION_ANSWER
 	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                                             // a server that has come up gets its whole share after this time; 0: at once
@@ -4424,6 +4425,13 @@ func (x *Pool) GetNotErrors() []*StatusRange {
 		return x.NotErrors
 	}
 	return nil
+}
+
+func (x *Pool) GetUseServicePort() bool {
+	if x != nil {
+		return x.UseServicePort
+	}
+	return false
 }
 
 func (x *Pool) GetMinServersUp() uint32 {
@@ -6594,7 +6602,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xf9\r\n" +
+	"revocation\"\xa4\x0e\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6621,7 +6629,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\x128\n" +
 	"\breselect\x18\x98\x01 \x01(\v2\x1b.weir.dataplane.v1.ReselectR\breselect\x12>\n" +
 	"\n" +
-	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12%\n" +
+	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12)\n" +
+	"\x10use_service_port\x18\x9c\x05 \x01(\bR\x0euseServicePort\x12%\n" +
 	"\x0emin_servers_up\x18\x80\x05 \x01(\rR\fminServersUp\x12?\n" +
 	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
 	"failAnswer\x12\x18\n" +
