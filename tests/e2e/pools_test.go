@@ -101,6 +101,9 @@ func TestPortIsClosedWhileDown(t *testing.T) {
 		return nil
 	}
 	answers := func() error {
+		if refuses() == nil {
+			return errors.New("connections are refused")
+		}
 		if answer := s.ask(false, "shop.test", "/"); !strings.HasPrefix(answer, "web: ") {
 			return fmt.Errorf("got %q", answer)
 		}
