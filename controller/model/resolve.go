@@ -325,6 +325,7 @@ func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
 		}
 	}
 	vs.HostGroups = found.AddressGroups
+	vs.VHMatches = withTexts(from, vs.VHMatches, found.StringGroups)
 }
 
 // resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.

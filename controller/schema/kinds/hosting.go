@@ -53,7 +53,7 @@ type Wish struct {
 	Key   string // equal for equal wishes
 }
 
-// Wishes returns what a child wants.
+// Wishes returns what a child wants. Paths of string groups are known where these are resolved.
 func (vs *VirtualService) Wishes() (wishes []Wish) {
 	if !vs.ByRequest() {
 		for i, name := range vs.VHDomainNames {
@@ -90,7 +90,7 @@ func (r *VHMatchRule) paths() []string {
 	}
 	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)
 	if strings.Contains(path.Criteria, "NOT") {
-		return []string{how + fmt.Sprintf("%q", path.Values) + beside}
+		return []string{how + fmt.Sprintf("%q", append(path.Values, path.GroupRefs...)) + beside}
 	}
 	var texts []string
 	for _, value := range path.Values {
@@ -201,9 +201,9 @@ func (vs *VirtualService) checkMatches() *schema.FieldError {
 			return problem
 		}
 		for j, rule := range match.Rules {
-			if path := rule.Matches.Path; path != nil && len(path.Values) == 0 {
+			if path := rule.Matches.Path; path != nil && len(path.Values)+len(path.GroupRefs) == 0 {
 				return &schema.FieldError{Field: fmt.Sprintf("%s.rules[%d].matches.path.match_str", field, j),
-					Problem: "is empty: give a text to compare the path with"}
+					Problem: "is empty: give a text to compare the path with, or string_group_refs"}
 			}
 			if problem := rule.Matches.check(fmt.Sprintf("%s.rules[%d].matches", field, j)); problem != nil {
 				return problem

@@ -143,8 +143,6 @@ func init() {
 		Unread: append([]schema.Rule{
 			schema.NoEffect("engines change no pages to measure browsers", "analytics_policy.client_insights"),
 			schema.NoEffect(alwaysFine, "analytics_policy.metrics_realtime_update"),
-			schema.Closes("engines choose a child by texts, and not by string groups yet",
-				"vh_matches.rules.matches.path.string_group_refs vh_matches.rules.matches.query.string_group_refs"),
 			unknownPlaces("vh_matches.rules.matches"),
 			schema.NoEffect(noNames, "fqdn"),
 			schema.NoEffect(noMesos, "use_bridge_ip_as_vip"),
