@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -11,6 +12,11 @@ import (
 )
 
 var scriptEvents = map[string]dataplanev1.ScriptEvent{
+	kinds.ScriptAccept:       dataplanev1.ScriptEvent_SCRIPT_EVENT_TCP_CLIENT_ACCEPT,
+	kinds.ScriptPreConnect:   dataplanev1.ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT,
+	kinds.ScriptHello:        dataplanev1.ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO,
+	kinds.ScriptHandshake:    dataplanev1.ScriptEvent_SCRIPT_EVENT_SSL_HANDSHAKE_DONE,
+	kinds.ScriptFirstBytes:   dataplanev1.ScriptEvent_SCRIPT_EVENT_L4_REQUEST,
 	kinds.ScriptAuth:         dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_AUTH,
 	kinds.ScriptPostAuth:     dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH,
 	kinds.ScriptRequest:      dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
@@ -25,11 +31,6 @@ var scriptEvents = map[string]dataplanev1.ScriptEvent{
 // addScripts adds the sets of scripts of a virtual service. It is not served without one of them: a script may keep
 // clients out.
 func (c *Compiler) addScripts(d *draft) {
-	if len(d.vs.DataScripts) > 0 && d.vs.HTTP == nil {
-		d.report.block(d.subject, "vs_datascripts", "scripts for HTTP need an application profile of "+
-			"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
-		return
-	}
 	if len(d.vs.Scripts) < len(d.vs.DataScripts) {
 		d.report.blocked = true // model has a finding about that
 	}
@@ -41,8 +42,38 @@ func (c *Compiler) addScripts(d *draft) {
 			d.report.blocked = true // the same
 			continue
 		}
+		d.checkEvents(set)
 		d.service.ScriptSetUuids = append(d.service.ScriptSetUuids, set.UUID)
 		d.parts = append(d.parts, c.scriptSet(set, &d.report)...)
+	}
+}
+
+// checkEvents finds the scripts of a set that never run for a virtual service. It is not served with one that is for
+// another kind of service.
+func (d *draft) checkEvents(set *model.ScriptSet) {
+	const at = "vs_datascripts"
+	if d.service.Udp != nil {
+		d.report.block(d.subject, at, "scripts run for no datagrams: remove them, or use a network profile for TCP")
+		return
+	}
+	for _, script := range set.Scripts {
+		event := strings.TrimPrefix(script.Event, "VS_DATASCRIPT_EVT_")
+		_, isOfTLS := strings.CutPrefix(strings.TrimPrefix(event, "CLIENT_"), "SSL_")
+		isAccept := script.Event == kinds.ScriptAccept
+		never := func(why string) { d.report.warn(d.subject, at, "scripts for %s never run: %s", event, why) }
+		switch {
+		case script.Event == kinds.ScriptFirstBytes && d.vs.HTTP != nil:
+			d.report.block(d.subject, at, "a script for L4_REQUEST needs an application profile of "+
+				"APPLICATION_PROFILE_TYPE_L4 or APPLICATION_PROFILE_TYPE_SSL: remove it, or use another profile")
+		case strings.HasPrefix(event, "HTTP_") && d.vs.HTTP == nil:
+			d.report.block(d.subject, at, "scripts for HTTP need an application profile of "+
+				"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
+		case isOfTLS && httpsPort(d.vs) == 0:
+			never("no service port has enable_ssl")
+		case d.vs.IsChild() && d.vs.ByRequest() && (isOfTLS || isAccept),
+			d.vs.IsChild() && (isAccept || script.Event == kinds.ScriptPreConnect):
+			never("clients connect to the parent, whose scripts see that")
+		}
 	}
 }
 

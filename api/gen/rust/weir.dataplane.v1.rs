@@ -1751,6 +1751,16 @@ pub enum ScriptEvent {
     HttpAuth = 8,
     /// the token is good, or needs not be; before the request rules
     HttpPostAuth = 9,
+    /// a client has connected, behind rules and limits for connections, and its PROXY header
+    TcpClientAccept = 10,
+    /// behind that, before TLS of the client begins
+    ClientSslPreConnect = 11,
+    /// the ClientHello has come, and chosen the virtual service
+    ClientSslClientHello = 12,
+    /// the handshake with the client is complete
+    SslHandshakeDone = 13,
+    /// at layer 4: first bytes of the client have come; no server is chosen yet
+    L4Request = 14,
 }
 impl ScriptEvent {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1769,6 +1779,11 @@ impl ScriptEvent {
             Self::HttpRespData => "SCRIPT_EVENT_HTTP_RESP_DATA",
             Self::HttpAuth => "SCRIPT_EVENT_HTTP_AUTH",
             Self::HttpPostAuth => "SCRIPT_EVENT_HTTP_POST_AUTH",
+            Self::TcpClientAccept => "SCRIPT_EVENT_TCP_CLIENT_ACCEPT",
+            Self::ClientSslPreConnect => "SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT",
+            Self::ClientSslClientHello => "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO",
+            Self::SslHandshakeDone => "SCRIPT_EVENT_SSL_HANDSHAKE_DONE",
+            Self::L4Request => "SCRIPT_EVENT_L4_REQUEST",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1784,6 +1799,11 @@ impl ScriptEvent {
             "SCRIPT_EVENT_HTTP_RESP_DATA" => Some(Self::HttpRespData),
             "SCRIPT_EVENT_HTTP_AUTH" => Some(Self::HttpAuth),
             "SCRIPT_EVENT_HTTP_POST_AUTH" => Some(Self::HttpPostAuth),
+            "SCRIPT_EVENT_TCP_CLIENT_ACCEPT" => Some(Self::TcpClientAccept),
+            "SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT" => Some(Self::ClientSslPreConnect),
+            "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO" => Some(Self::ClientSslClientHello),
+            "SCRIPT_EVENT_SSL_HANDSHAKE_DONE" => Some(Self::SslHandshakeDone),
+            "SCRIPT_EVENT_L4_REQUEST" => Some(Self::L4Request),
             _ => None,
         }
     }

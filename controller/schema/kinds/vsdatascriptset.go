@@ -44,6 +44,11 @@ type VSDataScripts struct {
 
 // Events in which scripts run.
 const (
+	ScriptAccept       = "VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT"
+	ScriptPreConnect   = "VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT"
+	ScriptHello        = "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO"
+	ScriptHandshake    = "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE"
+	ScriptFirstBytes   = "VS_DATASCRIPT_EVT_L4_REQUEST"
 	ScriptAuth         = "VS_DATASCRIPT_EVT_HTTP_AUTH"
 	ScriptPostAuth     = "VS_DATASCRIPT_EVT_HTTP_POST_AUTH"
 	ScriptRequest      = "VS_DATASCRIPT_EVT_HTTP_REQ"
@@ -56,16 +61,15 @@ const (
 )
 
 // scriptEvents are those in which engines run scripts.
-var scriptEvents = []string{ScriptAuth, ScriptPostAuth, ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse,
+var scriptEvents = []string{ScriptAccept, ScriptPreConnect, ScriptHello, ScriptHandshake, ScriptFirstBytes, ScriptAuth,
+	ScriptPostAuth, ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse,
 	ScriptResponseData,
 	ScriptFailure, ScriptShortage}
 
 var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, ScriptResponseData, ScriptShortage,
 	ScriptRequestData, ScriptFailure, ScriptChoice, ScriptAuth, ScriptPostAuth,
-	"VS_DATASCRIPT_EVT_TCP_CLIENT_ACCEPT", "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE",
-	"VS_DATASCRIPT_EVT_CLIENT_SSL_PRE_CONNECT", "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO",
-	"VS_DATASCRIPT_EVT_DNS_REQ", "VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_REQUEST",
-	"VS_DATASCRIPT_EVT_L4_RESPONSE", "VS_DATASCRIPT_EVT_MAX")
+	ScriptAccept, ScriptHandshake, ScriptPreConnect, ScriptHello, ScriptFirstBytes, "VS_DATASCRIPT_EVT_DNS_REQ",
+	"VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_RESPONSE", "VS_DATASCRIPT_EVT_MAX")
 
 // Engines refuse longer scripts.
 const scriptBytesMost = 64 << 10
@@ -79,8 +83,9 @@ func init() {
 			` datascript[0].script="if string.beginswith(avi.http.get_path(), '/blue') then avi.pool.select('blue') end"`,
 		Kept: []schema.Rule{
 			schema.NoEffect("engines do not serve the functions of scripts that would use it, and these raise an error",
-				`geo_db_ref ip_reputation_db_ref pki_profile_refs protocol_parser_refs
+				`geo_db_ref ip_reputation_db_ref pki_profile_refs
 				ssl_key_certificate_refs ssl_profile_refs`),
+			schema.NoEffect(`scripts have the module "Default-TLS" without it, and no other`, "protocol_parser_refs"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 	})

@@ -1,8 +1,10 @@
 //! What is known of how a client came in.
 
-use std::net::SocketAddr;
+use std::{cell::RefCell, net::SocketAddr};
 
+use weir_balance::HashKey;
 use weir_rules::DecidedBy;
+use weir_snapshot::Destination;
 
 #[derive(Default)]
 pub(crate) struct Entrance {
@@ -10,6 +12,31 @@ pub(crate) struct Entrance {
     pub introduction: Option<Box<Introduction>>,
     /// The rule for connections that has let it in, if one has.
     pub rule: Option<DecidedBy>,
+    /// What scripts have said of the connection.
+    pub said: RefCell<String>,
+    /// Where they send its tunnel.
+    pub sent: Sent,
+}
+
+impl Entrance {
+    pub fn say(&mut self, lines: &str) {
+        let said = self.said.get_mut();
+        if !said.is_empty() {
+            said.push('\n');
+        }
+        said.push_str(lines);
+    }
+}
+
+/// Where scripts send a tunnel.
+#[derive(Default)]
+pub(crate) struct Sent {
+    /// `None`: where the others go.
+    pub to: Option<Destination>,
+    /// The dense id of a server of the pool.
+    pub server: Option<u32>,
+    /// What pools go by that choose servers by a hash.
+    pub key: Option<HashKey>,
 }
 
 /// What a PROXY header says of a client's connection, besides who the client is.

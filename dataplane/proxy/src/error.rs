@@ -91,6 +91,8 @@ pub enum Error {
     DeadlineExceeded,
     /// A DataScript failed or took too long.
     Script,
+    /// The same, for a connection that has no request yet, or whose bytes are not parsed.
+    ConnectionScript,
     /// A DataScript answers instead of the server.
     Scripted,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not

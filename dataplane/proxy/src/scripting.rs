@@ -38,6 +38,8 @@ pub(crate) struct Steered {
     pub persist: Option<Persist>,
     /// Bytes of the request's body that scripts want to see; 0: nothing.
     pub collect: usize,
+    /// Bytes of the client that scripts wait for; 0: for nothing.
+    pub awaits: usize,
     /// What later events see.
     pub seen: Option<Box<Seen>>,
 }
@@ -154,6 +156,22 @@ impl Scripting {
             self.say(&fault);
             Halt::Failed
         })
+    }
+
+    /// Runs the scripts for an event of a connection. `goes_on`: it comes at once after the last one. `see` shows it to them.
+    pub fn meet(
+        &mut self,
+        scripts: &ServiceScripts,
+        pools: &mut Pools,
+        (event, goes_on): (Event, bool),
+        see: impl FnOnce(&mut Seen),
+    ) -> Result<Steered, Halt> {
+        let mut seen = self.machine.room();
+        see(&mut seen);
+        let mut steered = Steered::default();
+        let met = self.steer(scripts, pools, (event, goes_on), (&mut seen, &mut steered));
+        self.machine.give_back(seen);
+        met.map(|()| steered)
     }
 
     /// Runs the scripts for the choice of a server, which stands in `seen`; returns what they change of the head that it gets.
@@ -297,7 +315,7 @@ impl Steered {
                 (self.within, self.pool, self.server) = (Within::Group(group.clone()), None, None);
             }
         }
-        self.collect = acts.collect;
+        (self.collect, self.awaits) = (acts.collect, acts.awaits);
         self.persist = acts.persist.or(self.persist.take());
         self.key = acts.hashed.as_deref().map(HashKey::of).or(self.key);
         push(&mut self.edits, acts.edits);

@@ -53,6 +53,8 @@ pub struct Acts {
     pub hashed: Option<Vec<u8>>,
     /// Bytes of the body that a script wants to see; 0: nothing.
     pub collect: usize,
+    /// Bytes of the client that a script waits for; 0: for nothing. The event runs again when they are there.
+    pub awaits: usize,
     pub ending: Option<Ending>,
     /// The ending is that of a limit.
     pub beyond: Option<Beyond>,

@@ -2,6 +2,16 @@
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// A client has connected.
+    Accepted,
+    /// Its TLS begins. It has sent nothing, or nothing has been read.
+    BeforeTls,
+    /// Its ClientHello has come. The engine has not answered yet.
+    ClientHello,
+    /// The handshake is complete.
+    Handshaken,
+    /// The first bytes of a client have come whose bytes are not parsed. No server is chosen yet.
+    FirstBytes,
     /// The head of a request has come, and nobody has looked at a token yet.
     Authentication,
     /// The request may go on: its token is good, or it needs none.
@@ -23,7 +33,12 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Event; 9] = [
+    pub const ALL: [Event; 14] = [
+        Event::Accepted,
+        Event::BeforeTls,
+        Event::ClientHello,
+        Event::Handshaken,
+        Event::FirstBytes,
         Event::Authentication,
         Event::Authenticated,
         Event::Request,
@@ -38,6 +53,11 @@ impl Event {
     /// As operators write it.
     pub fn name(self) -> &'static str {
         match self {
+            Event::Accepted => "TCP_CLIENT_ACCEPT",
+            Event::BeforeTls => "CLIENT_SSL_PRE_CONNECT",
+            Event::ClientHello => "CLIENT_SSL_CLIENT_HELLO",
+            Event::Handshaken => "SSL_HANDSHAKE_DONE",
+            Event::FirstBytes => "L4_REQUEST",
             Event::Authentication => "HTTP_AUTH",
             Event::Authenticated => "HTTP_POST_AUTH",
             Event::Request => "HTTP_REQ",
@@ -48,6 +68,12 @@ impl Event {
             Event::Failed => "HTTP_RESP_FAILED",
             Event::Unbalanced => "HTTP_LB_FAILED",
         }
+    }
+
+    /// Whether it is about a connection, of which no request has come yet.
+    pub fn is_of_connection(self) -> bool {
+        use Event::*;
+        matches!(self, Accepted | BeforeTls | ClientHello | Handshaken | FirstBytes)
     }
 
     /// Whether its scripts run before it is known whether the request may go on, and what rules make of it.

@@ -24,6 +24,7 @@ mod tokens;
 mod worker;
 
 pub use acts::{Acts, Chosen, Ending, HeadEdit};
+pub use avi::FIRST_BYTES_MAX;
 pub use body::BODY_BYTES_MAX;
 pub use event::Event;
 pub use fault::Fault;

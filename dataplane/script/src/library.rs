@@ -9,7 +9,7 @@ pub(crate) fn libraries() -> StdLib {
 }
 
 /// Functions that reach outside, or into other scripts.
-const UNSERVED: [&str; 12] = [
+const UNSERVED: [&str; 11] = [
     "collectgarbage",
     "dofile",
     "gcinfo",
@@ -20,7 +20,6 @@ const UNSERVED: [&str; 12] = [
     "module",
     "newproxy",
     "print",
-    "require",
     "setfenv",
 ];
 const UNSERVED_TABLES: [&str; 8] = ["buffer", "coroutine", "debug", "io", "os", "package", "utf8", "vector"];

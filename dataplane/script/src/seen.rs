@@ -20,6 +20,10 @@ pub struct Seen {
     pub now_ns: u64,
     /// No request has come: somebody asks what would become of it. So scripts keep nothing, and count nothing.
     pub is_asked_only: bool,
+    /// The bytes of the connection are not parsed, so it goes to one pool.
+    pub is_tunnel: bool,
+    /// No more bytes come of which `body` is the beginning, or scripts see no more of them.
+    pub is_whole: bool,
     /// The name of the virtual service.
     pub service: String,
     /// Who asks, as far as that is trusted.
@@ -73,6 +77,8 @@ impl Default for Seen {
         Self {
             now_ns: 0,
             is_asked_only: false,
+            is_tunnel: false,
+            is_whole: false,
             service: String::new(),
             client: NOWHERE,
             listener: NOWHERE,
@@ -95,6 +101,14 @@ impl Default for Seen {
 }
 
 impl Seen {
+    /// Begins with a connection.
+    pub fn begin_connection(&mut self, service: &str, is_tunnel: bool) {
+        self.service.clear();
+        self.service.push_str(service);
+        (self.is_tunnel, self.is_whole, self.is_asked_only) = (is_tunnel, false, false);
+        (self.tls, self.body, self.cause) = (None, Vec::new(), "");
+    }
+
     /// Begins a new exchange, or shows it anew: what scripts keep stays.
     pub fn begin(&mut self, service: &str, head: &RequestHead<'_>, version: HttpVersion) {
         put(&mut self.method, head.method_text);

@@ -82,6 +82,9 @@ fn lines(text: &str) -> String {
 
 /// `GET /` has no answer yet; `GET / -> 200` has one. `<<` begins a body, and `=>` a server. `in` names the event.
 fn see(request: &str, seen: &mut Seen) -> Event {
+    if let Some(event) = see_connection(request, seen) {
+        return event;
+    }
     for event in [Event::Authentication, Event::Authenticated] {
         if let Some(request) = request.strip_suffix(&format!(" in {}", event.name())) {
             see_heads(request, seen);
@@ -103,6 +106,29 @@ fn see(request: &str, seen: &mut Seen) -> Event {
     }
 }
 
+/// `HTTP in TCP_CLIENT_ACCEPT`, `TLS L4 in SSL_HANDSHAKE_DONE`, `L4 << some bytes in L4_REQUEST`; `<<!`: no more come.
+fn see_connection(request: &str, seen: &mut Seen) -> Option<Event> {
+    let (request, event) = request.rsplit_once(" in ")?;
+    let event = Event::ALL.into_iter().find(|named| named.is_of_connection() && named.name() == event)?;
+    let (of, bytes) = request.split_once(" <<").unwrap_or((request, ""));
+    seen.begin_connection("shop", of.ends_with("L4"));
+    seen.is_whole = bytes.starts_with('!');
+    seen.body = bytes.trim_start_matches('!').trim().as_bytes().to_vec();
+    seen.client = "10.1.2.3:4000".parse().expect("an address");
+    seen.listener = "192.0.2.1:80".parse().expect("an address");
+    seen.tls = of.starts_with("TLS").then(tls);
+    Some(event)
+}
+
+fn tls() -> SeenTls {
+    SeenTls {
+        version: "TLSv1.3",
+        cipher: "TLS_AES_128_GCM_SHA256",
+        server_name: Some("a.test".into()),
+        certificate: Some(Arc::new(Certificate)),
+    }
+}
+
 fn see_heads(request: &str, seen: &mut Seen) -> Event {
     let (asked, answered) = request.split_once(" -> ").map_or((request, None), |(one, other)| (one, Some(other)));
     let (is_tls, asked) = asked.strip_prefix("TLS ").map_or((false, asked), |rest| (true, rest));
@@ -116,12 +142,7 @@ fn see_heads(request: &str, seen: &mut Seen) -> Event {
     }
     seen.client = "10.1.2.3:4000".parse().expect("an address");
     seen.listener = "192.0.2.1:80".parse().expect("an address");
-    seen.tls = is_tls.then(|| SeenTls {
-        version: "TLSv1.3",
-        cipher: "TLS_AES_128_GCM_SHA256",
-        server_name: Some("a.test".into()),
-        certificate: Some(Arc::new(Certificate)),
-    });
+    seen.tls = is_tls.then(tls);
     match answered {
         None => Event::Request,
         Some("none takes it") => {
@@ -182,6 +203,9 @@ fn told(ran: &Ran, seen: &Seen) -> String {
     }
     if let Some(hashed) = hashed {
         all.push(format!("hashed {}", text_of(hashed)));
+    }
+    if ran.acts.awaits > 0 {
+        all.push(format!("waits for {} bytes", ran.acts.awaits));
     }
     if *collect > 0 {
         all.push(format!("wants {collect} bytes"));
@@ -252,6 +276,11 @@ fn scripts_keep_what_the_table_says() {
 #[test]
 fn scripts_see_bodies_and_servers_as_the_table_says() {
     check(include_str!("cases/bodies.txt"));
+}
+
+#[test]
+fn scripts_for_connections_do_what_the_table_says() {
+    check(include_str!("cases/connections.txt"));
 }
 
 #[test]

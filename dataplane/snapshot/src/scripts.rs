@@ -61,6 +61,11 @@ impl Groups<'_> {
                 Ok(v1::ScriptEvent::HttpRespData) => Event::ResponseData,
                 Ok(v1::ScriptEvent::HttpAuth) => Event::Authentication,
                 Ok(v1::ScriptEvent::HttpPostAuth) => Event::Authenticated,
+                Ok(v1::ScriptEvent::TcpClientAccept) => Event::Accepted,
+                Ok(v1::ScriptEvent::ClientSslPreConnect) => Event::BeforeTls,
+                Ok(v1::ScriptEvent::ClientSslClientHello) => Event::ClientHello,
+                Ok(v1::ScriptEvent::SslHandshakeDone) => Event::Handshaken,
+                Ok(v1::ScriptEvent::L4Request) => Event::FirstBytes,
                 Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
                     findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
                     continue;
@@ -108,6 +113,11 @@ pub struct ServiceScripts {
     pub served: Arc<Served>,
     pub destinations: Arc<[Destinations]>,
     /// In which events some run.
+    pub on_accepted: bool,
+    pub on_before_tls: bool,
+    pub on_client_hello: bool,
+    pub on_handshaken: bool,
+    pub on_first_bytes: bool,
     pub on_authentication: bool,
     pub on_authenticated: bool,
     pub on_request: bool,
@@ -150,9 +160,8 @@ impl ScriptReader<'_> {
         findings: &mut Findings,
     ) -> Option<ScriptParts> {
         let mut parts = ScriptParts::default();
-        if source.http.is_none() && !source.script_set_uuids.is_empty() {
-            let message = "have scripts for HTTP, which this virtual service does not use";
-            findings.error(service, "vs_datascripts", message);
+        if source.udp.is_some() && !source.script_set_uuids.is_empty() {
+            findings.error(service, "vs_datascripts", "have scripts, which run for no datagrams");
             return None;
         }
         for (at, uuid) in source.script_set_uuids.iter().enumerate() {
@@ -165,6 +174,19 @@ impl ScriptReader<'_> {
                 return None;
             };
             let set = set?;
+            let of_other = |script: &&Script| match source.http {
+                Some(_) => script.event == Event::FirstBytes,
+                None => !script.event.is_of_connection(),
+            };
+            if let Some(script) = set.object.scripts.iter().find(of_other) {
+                let (field, event) = (format!("vs_datascripts[{at}].vs_datascript_set_ref"), script.event.name());
+                findings.error(
+                    service,
+                    field,
+                    format!("has a script for {event}, which this virtual service never has"),
+                );
+                return None;
+            }
             let mut destinations = Destinations::default();
             for named in &set.source.pools {
                 match self.pools.find(&named.uuid) {
@@ -219,6 +241,11 @@ impl ScriptParts {
         });
         let on = |event| run(&served.sets, event);
         Some(Box::new(ServiceScripts {
+            on_accepted: on(Event::Accepted),
+            on_before_tls: on(Event::BeforeTls),
+            on_client_hello: on(Event::ClientHello),
+            on_handshaken: on(Event::Handshaken),
+            on_first_bytes: on(Event::FirstBytes),
             on_authentication: on(Event::Authentication),
             on_authenticated: on(Event::Authenticated),
             on_request: on(Event::Request),
@@ -235,6 +262,18 @@ impl ScriptParts {
 }
 
 impl ServiceScripts {
+    /// Whether some run for an event of a connection.
+    pub fn run_in(&self, event: Event) -> bool {
+        match event {
+            Event::Accepted => self.on_accepted,
+            Event::BeforeTls => self.on_before_tls,
+            Event::ClientHello => self.on_client_hello,
+            Event::Handshaken => self.on_handshaken,
+            Event::FirstBytes => self.on_first_bytes,
+            _ => false,
+        }
+    }
+
     /// Whether some run for what comes behind the request.
     pub fn run_later(&self) -> bool {
         self.on_choice || self.on_response || self.on_failure || self.on_shortage

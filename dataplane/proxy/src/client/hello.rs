@@ -13,10 +13,12 @@ pub(crate) struct Hello {
     pub held: Inbox,
 }
 
-/// Whether a listener's clients are told apart by their ClientHello: those of TLS, and at layer 4 all of them.
+/// Whether the ClientHello of a listener's clients is read before TLS begins: scripts see it, or clients are told apart by it,
+/// those of TLS, and at layer 4 all of them.
 pub(crate) fn chooses(listener: &Listener) -> bool {
     let service = &listener.service;
-    service.hosting() == Some(Hosting::ByServerName) && (listener.tls || service.http().is_none())
+    let is_for_scripts = listener.tls && service.scripts.as_ref().is_some_and(|scripts| scripts.on_client_hello);
+    is_for_scripts || service.hosting() == Some(Hosting::ByServerName) && (listener.tls || service.http().is_none())
 }
 
 impl Hello {

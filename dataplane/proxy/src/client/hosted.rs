@@ -131,6 +131,9 @@ impl Client {
             self.stage = Stage::first(&self.service, io.now());
             return Ok(());
         }
+        if self.service.scripts.is_some() {
+            self.hear_with_scripts(io, core, name)?;
+        }
         let listener = core.snapshot.listener(self.listener());
         let config = listener.and_then(|listener| listener.tls_of(&self.service, self.peer.ip()));
         let config = config.ok_or(Error::ClientTls(HandshakeFault::Unserved))?;

@@ -145,6 +145,12 @@ impl Received<'_> {
         let version = ruled::version(self.head, conn.is_stream());
         let plain = Shown { service, client, address, head: self.head, version, edits: None, certificate: None };
         let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
+        if let Some(entrance) = &client.entrance {
+            let mut said = entrance.said.take();
+            if !said.is_empty() {
+                records.note_said(client.noted, &mut said);
+            }
+        }
         let mut ruled = if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
             let certificate = match identified {

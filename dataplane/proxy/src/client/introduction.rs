@@ -25,7 +25,8 @@ impl Client {
         let tlvs = if passes_tlvs_on(&self.service) { tlvs.into() } else { Box::default() };
         if let Some(ends) = ends {
             let introduction = Introduction { sender: self.peer, listener: ends.listener, tlvs };
-            self.entrance = Some(Box::new(Entrance { introduction: Some(Box::new(introduction)), rule: None }));
+            self.entrance =
+                Some(Box::new(Entrance { introduction: Some(Box::new(introduction)), ..Entrance::default() }));
             self.peer = ends.client;
             self.facts = ClientFacts::new(ends.client, *self.facts.listener(), self.facts.is_tls());
         }

@@ -3,6 +3,7 @@
 
 pub(crate) mod admitted;
 pub(crate) mod answer;
+mod greeted;
 mod handshake;
 pub(crate) mod hello;
 pub(crate) mod hosted;
@@ -23,6 +24,7 @@ pub(crate) mod token;
 use std::{net::SocketAddr, num::NonZeroU32, sync::Arc};
 
 use weir_policy::ClientFacts;
+use weir_script::Event;
 use weir_snapshot::{Application, Role, VirtualService};
 use weir_telemetry::{Cause, HandshakeFault, Happening, record::Kind};
 
@@ -30,7 +32,7 @@ use crate::{
     buf::Buf,
     call::Call,
     carrier::Carrier,
-    client::{hello::Hello, reserved::Reserved, seen::Seen},
+    client::{greeted::awaits_bytes, hello::Hello, reserved::Reserved, seen::Seen},
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     entrance::Entrance,
@@ -75,6 +77,10 @@ pub(crate) enum Stage {
     /// The ClientHello, which chooses the virtual service, has not come yet.
     Hello(Box<Hello>),
     Handshake,
+    /// Scripts choose a server, or wait for so many bytes.
+    FirstBytes {
+        awaited: u32,
+    },
     /// Between two requests, or before the first.
     Idle,
     /// Part of a request head has arrived.
@@ -121,7 +127,9 @@ impl Client {
         let mut connection = Connection::new(conn, channel, io.now());
         let patience = match service.http() {
             Some(http) => http.timeouts.post_accept,
-            None => (!is_plain || awaits_hello || is_introduced).then_some(core.limits.handshake),
+            None => {
+                (!is_plain || awaits_hello || is_introduced || awaits_bytes(&service)).then_some(core.limits.handshake)
+            }
         };
         connection.line.expect(io, patience);
         connection.line.asks_round_trip = round_trip::is_next_asked(core);
@@ -130,7 +138,7 @@ impl Client {
         let mut entrance = None;
         if let Some(admitted) = admitted {
             let rule = admitted.enter(io, core, conn, &service, (listener.address, peer));
-            entrance = rule.map(|rule| Box::new(Entrance { introduction: None, rule: Some(rule) }));
+            entrance = rule.map(|rule| Box::new(Entrance { rule: Some(rule), ..Entrance::default() }));
         }
         Ok(Self {
             connection,
@@ -177,7 +185,7 @@ impl Client {
             seen: None,
             noted: std::mem::replace(&mut self.noted, Noted::NOTHING),
             peer: self.peer,
-            entrance: None,
+            entrance: self.said_for_request(),
             epoch: self.epoch,
             service: service.unwrap_or_else(|| self.service.clone()),
             requests: 1,
@@ -232,7 +240,7 @@ impl Client {
 
     pub fn is_idle(&self) -> bool {
         let does_nothing = match &self.stage {
-            Stage::Idle | Stage::Introduction | Stage::Hello(_) | Stage::Handshake => true,
+            Stage::Idle | Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::FirstBytes { .. } => true,
             Stage::Http2(carrier) => carrier.connection.streams() == 0,
             Stage::Head | Stage::Exchange(_) | Stage::Tunnel(_) => false,
         };
@@ -299,6 +307,9 @@ impl Client {
                 core.counters.note(Happening::Handshake { service: self.service.id, agreed });
             }
             self.stage = Stage::first(&self.service, io.now());
+            if self.service.scripts.is_some() {
+                self.greet(io, core, &[Event::Handshaken])?;
+            }
             if self.connection.channel.protocol() == Some(b"h2") {
                 self.begin_http2(io, core);
             }
@@ -377,6 +388,7 @@ impl Stage {
     fn first(service: &VirtualService, now: Time) -> Self {
         match &service.application {
             Application::Http(_) => Stage::Idle,
+            Application::L4(_) if awaits_bytes(service) => Stage::FirstBytes { awaited: 0 },
             Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(now))),
         }
     }

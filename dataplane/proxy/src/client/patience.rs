@@ -137,7 +137,9 @@ impl Client {
                 }
             }
             Stage::Http2(_) => Expiry::Slow,
-            Stage::Introduction | Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::FirstBytes { .. } => {
+                Expiry::Failed(Error::AcceptTimeout)
+            }
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
                 let before = self.stalled_at as usize;

@@ -39,6 +39,27 @@ impl Inbox {
         }
     }
 
+    /// Copies the last piece into the block before it, as far as that has room: pieces that drip in hold few blocks.
+    pub fn settle(&mut self, block: impl FnMut() -> Buf) {
+        if let Some(last) = self.rest.pop_back() {
+            self.append(&last, block);
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.first().len() + self.rest.iter().map(|piece| piece.len()).sum::<usize>()
+    }
+
+    /// A copy of the first bytes.
+    pub fn beginning(&self, most: usize) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.bytes().min(most));
+        for piece in self.first.iter().chain(&self.rest) {
+            let room = most - copy.len();
+            copy.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        copy
+    }
+
     /// How many pieces it holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()

@@ -22,7 +22,7 @@ impl Proxy {
     /// Connects to a server. `otherwise` is the error of the last try; it ends the client if no server is left.
     pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let aim = client.service.aim(client.peer, client.facts.listener().port());
+        let aim = client.aim();
         if aim.pools().next().is_none() {
             let error = lacks_pool(&client.service);
             return self.fail(io, conn, error);

@@ -25,6 +25,9 @@ impl Proxy {
         match client {
             Ok(client) => {
                 let client = self.clients.insert(conn, client);
+                if client.service.scripts.is_some() && !matches!(client.stage, Stage::Introduction) {
+                    return self.greet(io, conn);
+                }
                 if client.is_tunnel() {
                     self.carry(io, conn);
                 }
@@ -167,9 +170,12 @@ impl Proxy {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls(HandshakeFault::Closed)),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
             Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
-            Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => {
-                self.close_client(io, conn, Close::Abort)
-            }
+            Stage::Introduction
+            | Stage::Hello(_)
+            | Stage::Handshake
+            | Stage::FirstBytes { .. }
+            | Stage::Idle
+            | Stage::Head => self.close_client(io, conn, Close::Abort),
         }
     }
 

@@ -70,7 +70,7 @@ impl Proxy {
     #[cold]
     pub(super) fn without_server(&mut self, now: Time, conn: Conn, tried: &[u32], otherwise: Error) -> Error {
         let Some(client) = self.clients.find(conn) else { return otherwise };
-        let aim = client.service.aim(client.peer, client.facts.listener().port());
+        let aim = client.aim();
         let is_beyond = aim.pools().any(|pool| self.core.pools.had_too_many_connects(pool, tried, now));
         if is_beyond { Error::ServersTooOften } else { otherwise }
     }

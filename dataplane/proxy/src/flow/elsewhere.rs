@@ -56,14 +56,21 @@ impl Proxy {
         conn: Conn,
         avoided: &[u32],
     ) -> Option<(Arc<Pool>, Place)> {
-        let client = self.clients.find(conn)?;
-        let (service, peer, port) = (client.service.clone(), client.peer, client.facts.listener().port());
-        let origin = client.session_origin();
-        let aim = service.aim(peer, port);
         let mut left = Vec::new();
         loop {
-            let pool = self.core.pool_after(io.now(), aim, peer, &left)?;
-            let key = balance_key(&pool, None, peer, || origin);
+            let client = self.clients.find(conn)?;
+            let (peer, origin) = (client.peer, client.session_origin());
+            let pool = self.core.pool_after(io.now(), client.aim(), peer, &left)?;
+            let mut key = balance_key(&pool, None, peer, || origin);
+            if let Some(sent) = client.sent() {
+                key = sent.key.unwrap_or(key);
+                if sent.server.is_some()
+                    && left.is_empty()
+                    && let Some(place) = self.place_by_scripts(io, conn, avoided)
+                {
+                    return Some((pool, place));
+                }
+            }
             if let Some(place) = self.place_within_rate(io, &pool, key, avoided.to_vec()) {
                 return Some((pool, place));
             }

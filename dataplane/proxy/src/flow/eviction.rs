@@ -265,9 +265,13 @@ impl Proxy {
         let server = match &client.stage {
             Stage::Exchange(_) => self.exchange_of(client)?.server(),
             Stage::Tunnel(tunnel) => tunnel.server,
-            Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => {
-                None
-            }
+            Stage::Introduction
+            | Stage::Hello(_)
+            | Stage::Handshake
+            | Stage::FirstBytes { .. }
+            | Stage::Idle
+            | Stage::Head
+            | Stage::Http2(_) => None,
         };
         self.servers.peek(server?)
     }
@@ -326,6 +330,7 @@ fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bo
         (Stage::Http2(_), _) => Standing::Works,
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,
         (Stage::Idle | Stage::Head | Stage::Introduction | Stage::Hello(_) | Stage::Handshake, _) => Standing::Partial,
+        (Stage::FirstBytes { .. }, _) => Standing::Partial,
         (_, Some(exchange)) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) if stuck => Standing::Stuck,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) => Standing::Works,

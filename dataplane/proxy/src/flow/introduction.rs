@@ -1,5 +1,7 @@
 //! The PROXY header in front of a client's connection. TLS, or the client's own bytes, come behind it.
 
+use weir_script::Event;
+
 use crate::{
     client::Stage,
     error::Error,
@@ -29,7 +31,8 @@ impl Proxy {
         let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         let served = client.follow_snapshot(&self.core);
         let entered = served.and_then(|()| client.enter_introduced(io, &mut self.core));
-        if let Err(error) = entered.and_then(|()| client.begin(io, &self.core)) {
+        let greeted = entered.and_then(|()| client.greet(io, &mut self.core, &[Event::Accepted, Event::BeforeTls]));
+        if let Err(error) = greeted.and_then(|()| client.begin(io, &self.core)) {
             self.fail(io, conn, error);
             return Outcome::NeedsMore;
         }

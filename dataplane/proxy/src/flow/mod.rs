@@ -16,6 +16,7 @@ mod eviction;
 mod excluded;
 mod fallback;
 mod frames_out;
+mod greeting;
 mod introduction;
 mod judging;
 mod leaving;

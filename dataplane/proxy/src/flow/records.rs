@@ -15,7 +15,7 @@ use crate::{
     flow::notes::naming,
     io::{Conn, Io, Time},
     proxy::{Parties, Proxy},
-    records::{Asker, End, Noted, OfServer, OfTunnel, flags_of},
+    records::{Asker, End, Noted, OfServer, OfTunnel, Slot, flags_of},
     sessions::Sessions,
     tunnel::Tunnel,
 };
@@ -104,6 +104,7 @@ impl Proxy {
         let asker = asker(&self.clients, client, io.now()).of_connection(Flags::TUNNEL);
         let rtt_nanos = server.as_ref().map_or(0, |server| server.rtt_nanos);
         self.core.records.end_connection(&asker, End::now(io), |slot| {
+            note_said(slot, client);
             slot.set_cause(tunnel.cause);
             slot.spans = Some(tunnel.spans(io.now(), rtt_nanos));
             let fixed = &mut slot.draft.fixed;
@@ -127,9 +128,20 @@ impl Proxy {
         }
         let accepted = client.seen.as_ref().map_or(io.now(), |seen| seen.accepted);
         self.core.records.end_connection(&asker, End::now(io), |slot| {
+            note_said(slot, client);
             slot.begun = accepted;
             slot.set_cause(Some(cause));
         });
+    }
+}
+
+/// Notes what scripts have said of a connection.
+fn note_said(slot: &mut Slot, client: &Client) {
+    if let Some(entrance) = &client.entrance {
+        let said = entrance.said.borrow();
+        if !said.is_empty() {
+            slot.say(&said);
+        }
     }
 }
 

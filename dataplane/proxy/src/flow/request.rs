@@ -43,6 +43,7 @@ impl Proxy {
                 Stage::Tunnel(_) => return self.carry(io, conn),
                 Stage::Http2(_) => return self.take_frames(io, conn),
                 Stage::Hello(_) => self.read_hello(io, conn),
+                Stage::FirstBytes { .. } => self.read_first_bytes(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
                     Ok(outcome) => outcome,
                     Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,

@@ -95,6 +95,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::BoundServerDown => return without_page(Close::Abort, Cause::NoServer),
         Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Script => (500, Cause::ScriptFailed),
+        Error::ConnectionScript => return without_page(Close::Linger, Cause::ScriptFailed),
         // Answered in another way, unless that is missing.
         Error::Scripted | Error::Defect => (502, Cause::Internal),
     };
@@ -282,7 +283,9 @@ impl Proxy {
         }
         let remedy = remedy(error);
         let service = client.service.id;
-        if client.is_amid_handshake() {
+        // A script that ends the connection says nothing about its TLS.
+        let is_by_script = matches!(error, Error::Denied { .. } | Error::ConnectionScript);
+        if client.is_amid_handshake() && !is_by_script {
             let fault = fault(error);
             self.core.counters.note(Happening::HandshakeFailed { service, fault });
         }
@@ -297,8 +300,10 @@ impl Proxy {
         }
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Tunnel(tunnel) = &client.stage {
-            if let Some(server_conn) = tunnel.server {
-                self.blame(io, server_conn, error, false);
+            match tunnel.server {
+                Some(server_conn) => self.blame(io, server_conn, error, false),
+                None if is_by_script => return self.close_client(io, conn, remedy.close),
+                None => {}
             }
             return self.cut_tunnel(io, conn);
         }

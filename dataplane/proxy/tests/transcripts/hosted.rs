@@ -394,13 +394,13 @@ pub struct Visitor {
     pub conn: Conn,
     session: TlsSession,
     /// What it sends first.
-    hello: Vec<u8>,
+    pub hello: Vec<u8>,
     heard: Vec<u8>,
     failed: bool,
 }
 
 impl Visitor {
-    fn new(stage: &mut Stage, name: &str) -> Self {
+    pub fn new(stage: &mut Stage, name: &str) -> Self {
         let conn = stage.client();
         Self::with(conn, &Self::config(false), name)
     }
@@ -451,7 +451,7 @@ impl Visitor {
         self.talk(stage);
     }
 
-    fn heard(&mut self, stage: &mut Stage) -> String {
+    pub fn heard(&mut self, stage: &mut Stage) -> String {
         self.talk(stage);
         String::from_utf8(std::mem::take(&mut self.heard)).expect("text")
     }

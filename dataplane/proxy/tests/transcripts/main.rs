@@ -37,6 +37,7 @@ mod reselects;
 mod rewriting;
 mod ruled;
 mod scripted_bodies;
+mod scripted_connections;
 mod scripts;
 mod secure_servers;
 mod server_departures;

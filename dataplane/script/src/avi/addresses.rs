@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use mlua::{Error, LuaString, Result, Value};
 
-use super::{Maker, WITH_HEAD, text::written};
+use super::{BEFORE_FAILURE, Maker, text::written};
 use crate::library::guarded;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("ip_in_subnet", WITH_HEAD, |_, _, args: (LuaString, LuaString, Option<Value>)| {
+    maker.put("ip_in_subnet", BEFORE_FAILURE, |_, _, args: (LuaString, LuaString, Option<Value>)| {
         let (address, subnet, mask) = args;
         let subnet = subnet.as_bytes();
         let (network, mask) = match (memchr::memchr(b'/', &subnet), mask) {
@@ -24,7 +24,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         Ok(address.is_ipv4() == network.is_ipv4() && masked(address, bits) == masked(network, bits))
     })?;
     let ip = Maker { table: guarded(maker.lua, "avi.utils.ip", "does not exist")?, path: "avi.utils.ip", ..*maker };
-    ip.put("netaddr", WITH_HEAD, |_, _, (address, mask): (LuaString, Value)| {
+    ip.put("netaddr", BEFORE_FAILURE, |_, _, (address, mask): (LuaString, Value)| {
         let Some(address) = address_of(&address.as_bytes()) else { return Ok(None) };
         Ok(Some(masked(address, prefix(&written(&mask)?, address)?).to_string()))
     })?;

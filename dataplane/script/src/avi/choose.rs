@@ -5,33 +5,39 @@ use std::net::SocketAddr;
 use mlua::{Error, LuaString, Result, Value};
 
 use super::{
-    Maker, Now, WITH_CHOICE, WITH_HEAD, WITH_SERVER,
+    BEFORE_FAILURE, Maker, Now, WITH_POOLS, WITH_SERVER,
     hashes::checked,
     text::{name, written},
 };
 use crate::{acts::Chosen, servers::Census};
 
 pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
-    maker.put("select", WITH_CHOICE, |_, now, args: (LuaString, Option<LuaString>, Option<Value>)| {
+    maker.put("select", WITH_POOLS, |_, now, args: (LuaString, Option<LuaString>, Option<Value>)| {
+        check_place(now)?;
         let (wanted, server, port) = args;
         let pool = place_of_pool(now, &wanted)?;
         let server = server.map(|server| server_name(&server, port)).transpose()?;
         now.acts.chosen = Some(Chosen::Pool { set: now.set_at, pool, server });
         Ok(())
     })?;
-    maker.put("chash", WITH_CHOICE, |_, now, text: LuaString| {
+    maker.put("chash", WITH_POOLS, |_, now, text: LuaString| {
+        check_place(now)?;
         now.acts.hashed = Some(checked(&text)?.as_bytes().to_vec());
         Ok(())
     })?;
-    maker.put("get_servers", WITH_HEAD, |_, now, wanted: LuaString| {
+    maker.put("get_servers", BEFORE_FAILURE, |_, now, wanted: LuaString| {
         let pool = place_of_pool(now, &wanted)?;
         let census = now.servers.as_ref().map_or(Census::default(), |servers| servers.census(now.set_at, pool));
         Ok((census.up, census.all))
     })?;
-    maker.put("get_server_status", WITH_HEAD, |_, now, (wanted, server, port): (LuaString, LuaString, Value)| {
-        let (pool, server) = (place_of_pool(now, &wanted)?, server_name(&server, Some(port))?);
-        Ok(u8::from(now.servers.as_ref().is_some_and(|servers| servers.is_up(now.set_at, pool, &server))))
-    })?;
+    maker.put(
+        "get_server_status",
+        BEFORE_FAILURE,
+        |_, now, (wanted, server, port): (LuaString, LuaString, Value)| {
+            let (pool, server) = (place_of_pool(now, &wanted)?, server_name(&server, Some(port))?);
+            Ok(u8::from(now.servers.as_ref().is_some_and(|servers| servers.is_up(now.set_at, pool, &server))))
+        },
+    )?;
     for name in ["server_ip", "get_server_ip"] {
         maker.put(name, WITH_SERVER, |_, now, ()| Ok(now.seen.server.map(|server| ip(&server))))?;
     }
@@ -39,6 +45,17 @@ pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
     maker.put("get_server_info", WITH_SERVER, |_, now, ()| {
         Ok((now.seen.server.map(|server| ip(&server)), now.seen.server.map(|server| server.port())))
     })
+}
+
+/// Each request of a connection may go to another pool.
+fn check_place(now: &Now) -> Result<()> {
+    if now.event.is_of_connection() && !now.seen.is_tunnel {
+        let name = now.event.name();
+        return Err(Error::runtime(format!(
+            "requests of the connection are still to come in {name}: choose in HTTP_REQ"
+        )));
+    }
+    Ok(())
 }
 
 fn ip(server: &SocketAddr) -> String {
@@ -59,7 +76,8 @@ fn place_of_pool(now: &Now, wanted: &LuaString) -> Result<usize> {
 }
 
 pub(super) fn fill_group(maker: &Maker<'_>) -> Result<()> {
-    maker.put("select", WITH_CHOICE, |_, now, (wanted, label): (LuaString, Option<Value>)| {
+    maker.put("select", WITH_POOLS, |_, now, (wanted, label): (LuaString, Option<Value>)| {
+        check_place(now)?;
         if label.is_some_and(|label| !label.is_nil()) {
             return Err(Error::runtime("a label is not served"));
         }

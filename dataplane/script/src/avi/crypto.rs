@@ -12,7 +12,7 @@ use aws_lc_rs::{
 use mlua::{Error, Lua, LuaString, Result, Value};
 
 use super::{
-    Maker, Now, WITH_HEAD,
+    BEFORE_FAILURE, Maker, Now,
     hashes::{INPUT_BYTES_MAX, at_most, checked},
 };
 
@@ -27,8 +27,8 @@ const SEALED_BYTES_MAX: usize = INPUT_BYTES_MAX + 16;
 type Args = (LuaString, LuaString, Option<LuaString>, Option<LuaString>);
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("encrypt", WITH_HEAD, encrypt)?;
-    maker.put("decrypt", WITH_HEAD, decrypt)
+    maker.put("encrypt", BEFORE_FAILURE, encrypt)?;
+    maker.put("decrypt", BEFORE_FAILURE, decrypt)
 }
 
 fn encrypt(lua: &Lua, _: &mut Now, (text, key, vector, name): Args) -> Result<LuaString> {

@@ -5,19 +5,20 @@ use std::net::IpAddr;
 use mlua::{Error, Lua, LuaString, Result};
 use weir_rules::Criterion;
 
-use super::{Maker, Now, WITH_HEAD};
+use super::{BEFORE_FAILURE, Maker, Now};
 
 type Answer = (Option<LuaString>, bool);
 
 pub(super) fn fill_strings(maker: &Maker<'_>) -> Result<()> {
-    maker.put("beginswith", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, true))?;
-    maker.put("beginswith_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, false))?;
-    maker.put("contains", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Contains, true))?;
-    maker.put("contains_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Contains, false))?;
-    maker.put("endswith", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::EndsWith, true))?;
-    maker.put("endswith_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::EndsWith, false))?;
-    maker.put("equals", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Equals, true))?;
-    maker.put("equals_CASE", WITH_HEAD, |lua, now, args| find(lua, now, args, Criterion::Equals, false))
+    maker.put("beginswith", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, true))?;
+    maker
+        .put("beginswith_CASE", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::BeginsWith, false))?;
+    maker.put("contains", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::Contains, true))?;
+    maker.put("contains_CASE", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::Contains, false))?;
+    maker.put("endswith", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::EndsWith, true))?;
+    maker.put("endswith_CASE", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::EndsWith, false))?;
+    maker.put("equals", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::Equals, true))?;
+    maker.put("equals_CASE", BEFORE_FAILURE, |lua, now, args| find(lua, now, args, Criterion::Equals, false))
 }
 
 /// The value of the key that matches, if it has one, and whether one does.
@@ -42,7 +43,7 @@ fn find(
 }
 
 pub(super) fn fill_addresses(maker: &Maker<'_>) -> Result<()> {
-    maker.put("contains", WITH_HEAD, |_, now, (group, address): (LuaString, LuaString)| {
+    maker.put("contains", BEFORE_FAILURE, |_, now, (group, address): (LuaString, LuaString)| {
         let groups = now.set().map_or(&[][..], |set| &set.address_groups);
         let found = groups.iter().find(|other| other.name.as_bytes() == &*group.as_bytes());
         let group = found.ok_or_else(|| missing("IP group", &group, "ipgroup_refs"))?;

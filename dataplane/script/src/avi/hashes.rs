@@ -7,7 +7,7 @@ use aws_lc_rs::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use mlua::{Error, LuaString, Result};
 
-use super::{Maker, WITH_HEAD, addresses};
+use super::{BEFORE_FAILURE, Maker, addresses};
 use crate::hash;
 
 const RANDOM_BYTES_MAX: usize = 256;
@@ -15,19 +15,20 @@ const RANDOM_BYTES_MAX: usize = 256;
 pub(super) const INPUT_BYTES_MAX: usize = 64 << 10;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("base64_encode", WITH_HEAD, |_, _, text: LuaString| Ok(STANDARD.encode(text.as_bytes())))?;
-    maker.put("base64_decode", WITH_HEAD, |lua, _, text: LuaString| {
+    maker.put("base64_encode", BEFORE_FAILURE, |_, _, text: LuaString| Ok(STANDARD.encode(text.as_bytes())))?;
+    maker.put("base64_decode", BEFORE_FAILURE, |lua, _, text: LuaString| {
         // Text that is no base64 has no value, as in Lua's own `tonumber`.
         STANDARD.decode(text.as_bytes()).ok().map(|bytes| lua.create_string(bytes)).transpose()
     })?;
-    maker.put("sha1_hash", WITH_HEAD, |_, _, text: LuaString| hash(&SHA1_FOR_LEGACY_USE_ONLY, &text))?;
-    maker.put("sha256_hash", WITH_HEAD, |_, _, text: LuaString| hash(&SHA256, &text))?;
-    maker.put("md5_hash", WITH_HEAD, |_, _, text: LuaString| Ok(digits(&hash::md5(&checked(&text)?.as_bytes()))))?;
-    maker.put("murmur_hash", WITH_HEAD, |_, _, text: LuaString| {
+    maker.put("sha1_hash", BEFORE_FAILURE, |_, _, text: LuaString| hash(&SHA1_FOR_LEGACY_USE_ONLY, &text))?;
+    maker.put("sha256_hash", BEFORE_FAILURE, |_, _, text: LuaString| hash(&SHA256, &text))?;
+    maker
+        .put("md5_hash", BEFORE_FAILURE, |_, _, text: LuaString| Ok(digits(&hash::md5(&checked(&text)?.as_bytes()))))?;
+    maker.put("murmur_hash", BEFORE_FAILURE, |_, _, text: LuaString| {
         Ok(f64::from(hash::murmur2(&checked(&text)?.as_bytes())))
     })?;
     addresses::fill(maker)?;
-    maker.put("rand_bytes", WITH_HEAD, |lua, _, bytes: usize| {
+    maker.put("rand_bytes", BEFORE_FAILURE, |lua, _, bytes: usize| {
         if bytes > RANDOM_BYTES_MAX {
             return Err(Error::runtime(format!("makes at most {RANDOM_BYTES_MAX} bytes")));
         }

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod bodies;
+mod bytes;
 mod choose;
 mod crypto;
 mod groups;
@@ -16,6 +17,8 @@ mod unserved;
 mod variables;
 mod vs;
 mod write;
+
+pub use bytes::FIRST_BYTES_MAX;
 
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
@@ -67,8 +70,13 @@ impl Now {
 /// In which events a function is there.
 type Events = &'static [Event];
 const IN_ALL: Events = &Event::ALL;
-/// In which scripts see a head.
-const WITH_HEAD: Events = &[
+/// In all but the one in which the engine answers for a server.
+const BEFORE_FAILURE: Events = &[
+    Event::Accepted,
+    Event::BeforeTls,
+    Event::ClientHello,
+    Event::Handshaken,
+    Event::FirstBytes,
     Event::Authentication,
     Event::Authenticated,
     Event::Request,
@@ -78,7 +86,13 @@ const WITH_HEAD: Events = &[
     Event::ResponseData,
     Event::Unbalanced,
 ];
-/// In which they change one.
+/// In which scripts see a head.
+const WITH_HEAD: Events = BEFORE_FAILURE.split_at(5).1;
+/// In which the client's TLS has been agreed on, if it has some.
+const WITH_TLS: Events = BEFORE_FAILURE.split_at(3).1;
+/// In which the server name of its TLS is known.
+const WITH_HELLO: Events = BEFORE_FAILURE.split_at(2).1;
+/// In which scripts change one.
 const WITH_CHANGES: Events = &[
     Event::Authentication,
     Event::Authenticated,
@@ -89,6 +103,11 @@ const WITH_CHANGES: Events = &[
 ];
 /// In which they may close the connection of the client.
 const WITH_CLOSE: Events = &[
+    Event::Accepted,
+    Event::BeforeTls,
+    Event::ClientHello,
+    Event::Handshaken,
+    Event::FirstBytes,
     Event::Authentication,
     Event::Authenticated,
     Event::Request,
@@ -98,6 +117,16 @@ const WITH_CLOSE: Events = &[
 ];
 /// In which it is still open where a request goes.
 const WITH_CHOICE: Events = &[Event::Request, Event::RequestData];
+/// In which it may be open where a request or a connection goes.
+const WITH_POOLS: Events = &[
+    Event::Accepted,
+    Event::BeforeTls,
+    Event::ClientHello,
+    Event::Handshaken,
+    Event::FirstBytes,
+    Event::Request,
+    Event::RequestData,
+];
 /// In which its server is known.
 const WITH_SERVER: Events = &[Event::Balanced, Event::Response, Event::ResponseData];
 /// In which scripts may answer.
@@ -111,6 +140,7 @@ const WITH_ANSWER: Events = &[
     Event::Failed,
     Event::Unbalanced,
 ];
+const IN_FIRST_BYTES: Events = &[Event::FirstBytes];
 const IN_REQUEST: Events = &[Event::Request];
 const IN_RESPONSE: Events = &[Event::Response];
 
@@ -198,7 +228,7 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         ("ssl", "avi.ssl", ssl::fill),
         ("utils", "avi.utils", hashes::fill),
         ("crypto", "avi.crypto", crypto::fill),
-        ("l4", "avi.l4", |_| Ok(())),
+        ("l4", "avi.l4", bytes::fill),
     ];
     for (name, path, fill) in tables {
         let maker = Maker::table(lua, now, budget, path)?;
@@ -213,5 +243,6 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         avi.raw_set(name, format!("avi.{name}"))?;
     }
     avi.set_readonly(true);
+    lua.globals().raw_set("require", bytes::require(lua)?)?;
     lua.globals().raw_set("avi", avi)
 }

@@ -4,7 +4,7 @@ use mlua::{Error, Lua, LuaString, Result, Value};
 use weir_rate::{Beyond, Limit, Moment};
 use weir_rules::{Excess, LocalResponse};
 
-use super::{IN_REQUEST, Maker, Now, WITH_HEAD, hashes::checked, text::read_number};
+use super::{BEFORE_FAILURE, IN_REQUEST, Maker, Now, hashes::checked, text::read_number};
 use crate::{acts::Ending, library::guarded};
 
 /// How much one call may count: as much as a limiter lets pass in a period at most.
@@ -23,7 +23,7 @@ pub(super) const NAMES: [&str; 7] = [
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     let named = guarded(maker.lua, "avi.vs.ratelimit", "does not exist")?;
     let named = Maker { table: named, path: "avi.vs.ratelimit", ..*maker };
-    named.put("exceed", WITH_HEAD, |_, now, (name, key, count): (LuaString, LuaString, Option<Value>)| {
+    named.put("exceed", BEFORE_FAILURE, |_, now, (name, key, count): (LuaString, LuaString, Option<Value>)| {
         let limits = now.set().map_or(&[][..], |set| &set.limits);
         let found = limits.iter().find(|(other, _)| other.as_bytes() == &*name.as_bytes());
         let (_, limit) = found.ok_or_else(|| {

@@ -3,7 +3,7 @@
 use mlua::{Error, LuaString, Result, Value};
 use weir_wire::x509::Text;
 
-use super::{Maker, WITH_HEAD, text::name};
+use super::{Maker, WITH_HELLO, WITH_TLS, text::name};
 
 /// What a script may ask a certificate for.
 pub(super) const NAMES: [(&str, Text); 10] = [
@@ -20,15 +20,15 @@ pub(super) const NAMES: [(&str, Text); 10] = [
 ];
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("cipher", WITH_HEAD, |_, now, _: Option<Value>| Ok(now.seen.tls.as_ref().map(|tls| tls.cipher)))?;
-    maker.put("protocol", WITH_HEAD, |_, now, ()| Ok(now.seen.tls.as_ref().map(|tls| tls.version)))?;
-    maker.put("server_name", WITH_HEAD, |_, now, ()| {
+    maker.put("cipher", WITH_TLS, |_, now, _: Option<Value>| Ok(now.seen.tls.as_ref().map(|tls| tls.cipher)))?;
+    maker.put("protocol", WITH_TLS, |_, now, ()| Ok(now.seen.tls.as_ref().map(|tls| tls.version)))?;
+    maker.put("server_name", WITH_HELLO, |_, now, ()| {
         Ok(now.seen.tls.as_ref().and_then(|tls| tls.server_name.clone()))
     })?;
-    maker.put("client_cert_verified", WITH_HEAD, |_, now, ()| {
+    maker.put("client_cert_verified", WITH_TLS, |_, now, ()| {
         Ok(now.seen.tls.as_ref().is_some_and(|tls| tls.certificate.is_some()))
     })?;
-    maker.put("client_cert", WITH_HEAD, |lua, now, wanted: Option<LuaString>| {
+    maker.put("client_cert", WITH_TLS, |lua, now, wanted: Option<LuaString>| {
         let wanted = wanted.as_ref().map(name).transpose()?.unwrap_or_else(|| "CLIENT_CERT".to_owned());
         let short = wanted.strip_prefix("avi.").unwrap_or(&wanted);
         let found = NAMES.iter().find(|(name, _)| *name == short);

@@ -3,7 +3,7 @@
 use mlua::{Error, IntoLuaMulti, MultiValue, Result, Value};
 
 use super::{
-    Maker, Now, WITH_CHOICE, WITH_HEAD,
+    BEFORE_FAILURE, Maker, Now, WITH_CHOICE,
     text::{number, read_number, written},
 };
 use crate::{
@@ -16,7 +16,7 @@ const LIFE_S: u32 = 300;
 const LIFE_S_MAX: f64 = 2_592_000.0;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put("table_insert", WITH_HEAD, |_, now, args: MultiValue| {
+    maker.put("table_insert", BEFORE_FAILURE, |_, now, args: MultiValue| {
         let args: Vec<Value> = args.into_iter().collect();
         // Of three, a number at the end is a time.
         let (table, key, value, life) = match &args[..] {
@@ -46,7 +46,7 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         }
         Ok(())
     })?;
-    maker.put("table_lookup", WITH_HEAD, |lua, now, args: MultiValue| {
+    maker.put("table_lookup", BEFORE_FAILURE, |lua, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
         let store = store(now)?;
@@ -55,13 +55,13 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
             Some(found) => (lua.create_string(found.value)?, found.left_s as f64).into_lua_multi(lua),
         }
     })?;
-    maker.put("table_refresh", WITH_HEAD, |_, now, args: MultiValue| {
+    maker.put("table_refresh", BEFORE_FAILURE, |_, now, args: MultiValue| {
         let (key, extends_s) = key_and_time(args)?;
         let extends_s = if now.seen.is_asked_only { 0 } else { extends_s };
         let store = store(now)?;
         Ok(key.is_some_and(|key| store.refresh(&key, extends_s, now.seen.now_ns)))
     })?;
-    maker.put("table_remove", WITH_HEAD, |_, now, (first, second): (Value, Option<Value>)| {
+    maker.put("table_remove", BEFORE_FAILURE, |_, now, (first, second): (Value, Option<Value>)| {
         let key = match second.filter(|second| !second.is_nil()) {
             None => key_of(None, &first, 0)?,
             Some(key) => key_of(Some(&first), &key, 0)?,

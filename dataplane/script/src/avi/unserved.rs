@@ -19,10 +19,7 @@ const NAMES: [(&str, &str); 10] = [
     ),
     ("avi.utils", "get_geo_from_ip get_ip_reputation"),
     ("avi.crypto", ""),
-    (
-        "avi.l4",
-        "collect read discard modify pause resume send ds_done get_req_buffer_size sanity_check parse_record get_sni",
-    ),
+    ("avi.l4", "discard modify pause resume send"),
 ];
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {

@@ -18,6 +18,9 @@ pub(super) fn variable(lua: &Lua, now: &Now, key: &[u8]) -> Result<Value> {
 }
 
 pub(super) fn set_variable(now: &mut Now, key: &[u8], value: &Value) -> Result<()> {
+    if now.event.is_of_connection() {
+        return Err(Error::runtime(format!("nothing is kept from one event to the next in {}", now.event.name())));
+    }
     let value = match value {
         Value::Nil => None,
         Value::Boolean(flag) => Some(Variable::Flag(*flag)),

@@ -31,39 +31,54 @@ const (
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP        ScriptEvent = 2 // before the response rules
 	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_FAILED ScriptEvent = 3 // before the client gets a page of the engine
 	// No server takes the request, of its pool, of the others of the group and of the backup pool. Before any other fail action.
-	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED ScriptEvent = 4
-	ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE   ScriptEvent = 5 // a server gets the request now; again for each server that is tried
-	ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA  ScriptEvent = 6 // as much of the body has come as scripts want to see; no server is chosen yet
-	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_DATA ScriptEvent = 7 // the same of a response, of which the client has got nothing yet
-	ScriptEvent_SCRIPT_EVENT_HTTP_AUTH      ScriptEvent = 8 // behind limits and security rules, before a token is looked at
-	ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH ScriptEvent = 9 // the token is good, or needs not be; before the request rules
+	ScriptEvent_SCRIPT_EVENT_HTTP_LB_FAILED          ScriptEvent = 4
+	ScriptEvent_SCRIPT_EVENT_HTTP_LB_DONE            ScriptEvent = 5  // a server gets the request now; again for each server that is tried
+	ScriptEvent_SCRIPT_EVENT_HTTP_REQ_DATA           ScriptEvent = 6  // as much of the body has come as scripts want to see; no server is chosen yet
+	ScriptEvent_SCRIPT_EVENT_HTTP_RESP_DATA          ScriptEvent = 7  // the same of a response, of which the client has got nothing yet
+	ScriptEvent_SCRIPT_EVENT_HTTP_AUTH               ScriptEvent = 8  // behind limits and security rules, before a token is looked at
+	ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH          ScriptEvent = 9  // the token is good, or needs not be; before the request rules
+	ScriptEvent_SCRIPT_EVENT_TCP_CLIENT_ACCEPT       ScriptEvent = 10 // a client has connected, behind rules and limits for connections, and its PROXY header
+	ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT  ScriptEvent = 11 // behind that, before TLS of the client begins
+	ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO ScriptEvent = 12 // the ClientHello has come, and chosen the virtual service
+	ScriptEvent_SCRIPT_EVENT_SSL_HANDSHAKE_DONE      ScriptEvent = 13 // the handshake with the client is complete
+	ScriptEvent_SCRIPT_EVENT_L4_REQUEST              ScriptEvent = 14 // at layer 4: first bytes of the client have come; no server is chosen yet
 )
 
 // Enum value maps for ScriptEvent.
 var (
 	ScriptEvent_name = map[int32]string{
-		0: "SCRIPT_EVENT_UNSPECIFIED",
-		1: "SCRIPT_EVENT_HTTP_REQ",
-		2: "SCRIPT_EVENT_HTTP_RESP",
-		3: "SCRIPT_EVENT_HTTP_RESP_FAILED",
-		4: "SCRIPT_EVENT_HTTP_LB_FAILED",
-		5: "SCRIPT_EVENT_HTTP_LB_DONE",
-		6: "SCRIPT_EVENT_HTTP_REQ_DATA",
-		7: "SCRIPT_EVENT_HTTP_RESP_DATA",
-		8: "SCRIPT_EVENT_HTTP_AUTH",
-		9: "SCRIPT_EVENT_HTTP_POST_AUTH",
+		0:  "SCRIPT_EVENT_UNSPECIFIED",
+		1:  "SCRIPT_EVENT_HTTP_REQ",
+		2:  "SCRIPT_EVENT_HTTP_RESP",
+		3:  "SCRIPT_EVENT_HTTP_RESP_FAILED",
+		4:  "SCRIPT_EVENT_HTTP_LB_FAILED",
+		5:  "SCRIPT_EVENT_HTTP_LB_DONE",
+		6:  "SCRIPT_EVENT_HTTP_REQ_DATA",
+		7:  "SCRIPT_EVENT_HTTP_RESP_DATA",
+		8:  "SCRIPT_EVENT_HTTP_AUTH",
+		9:  "SCRIPT_EVENT_HTTP_POST_AUTH",
+		10: "SCRIPT_EVENT_TCP_CLIENT_ACCEPT",
+		11: "SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT",
+		12: "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO",
+		13: "SCRIPT_EVENT_SSL_HANDSHAKE_DONE",
+		14: "SCRIPT_EVENT_L4_REQUEST",
 	}
 	ScriptEvent_value = map[string]int32{
-		"SCRIPT_EVENT_UNSPECIFIED":      0,
-		"SCRIPT_EVENT_HTTP_REQ":         1,
-		"SCRIPT_EVENT_HTTP_RESP":        2,
-		"SCRIPT_EVENT_HTTP_RESP_FAILED": 3,
-		"SCRIPT_EVENT_HTTP_LB_FAILED":   4,
-		"SCRIPT_EVENT_HTTP_LB_DONE":     5,
-		"SCRIPT_EVENT_HTTP_REQ_DATA":    6,
-		"SCRIPT_EVENT_HTTP_RESP_DATA":   7,
-		"SCRIPT_EVENT_HTTP_AUTH":        8,
-		"SCRIPT_EVENT_HTTP_POST_AUTH":   9,
+		"SCRIPT_EVENT_UNSPECIFIED":             0,
+		"SCRIPT_EVENT_HTTP_REQ":                1,
+		"SCRIPT_EVENT_HTTP_RESP":               2,
+		"SCRIPT_EVENT_HTTP_RESP_FAILED":        3,
+		"SCRIPT_EVENT_HTTP_LB_FAILED":          4,
+		"SCRIPT_EVENT_HTTP_LB_DONE":            5,
+		"SCRIPT_EVENT_HTTP_REQ_DATA":           6,
+		"SCRIPT_EVENT_HTTP_RESP_DATA":          7,
+		"SCRIPT_EVENT_HTTP_AUTH":               8,
+		"SCRIPT_EVENT_HTTP_POST_AUTH":          9,
+		"SCRIPT_EVENT_TCP_CLIENT_ACCEPT":       10,
+		"SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT":  11,
+		"SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO": 12,
+		"SCRIPT_EVENT_SSL_HANDSHAKE_DONE":      13,
+		"SCRIPT_EVENT_L4_REQUEST":              14,
 	}
 )
 
@@ -402,7 +417,7 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\bposition\x18\x03 \x01(\rR\bposition\"/\n" +
 	"\x05Named\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xc3\x02\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xfc\x03\n" +
 	"\vScriptEvent\x12\x1c\n" +
 	"\x18SCRIPT_EVENT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SCRIPT_EVENT_HTTP_REQ\x10\x01\x12\x1a\n" +
@@ -413,7 +428,13 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\x1aSCRIPT_EVENT_HTTP_REQ_DATA\x10\x06\x12\x1f\n" +
 	"\x1bSCRIPT_EVENT_HTTP_RESP_DATA\x10\a\x12\x1a\n" +
 	"\x16SCRIPT_EVENT_HTTP_AUTH\x10\b\x12\x1f\n" +
-	"\x1bSCRIPT_EVENT_HTTP_POST_AUTH\x10\tB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1bSCRIPT_EVENT_HTTP_POST_AUTH\x10\t\x12\"\n" +
+	"\x1eSCRIPT_EVENT_TCP_CLIENT_ACCEPT\x10\n" +
+	"\x12'\n" +
+	"#SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT\x10\v\x12(\n" +
+	"$SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO\x10\f\x12#\n" +
+	"\x1fSCRIPT_EVENT_SSL_HANDSHAKE_DONE\x10\r\x12\x1b\n" +
+	"\x17SCRIPT_EVENT_L4_REQUEST\x10\x0eB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_scripts_proto_rawDescOnce sync.Once

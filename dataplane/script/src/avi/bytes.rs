@@ -1,0 +1,105 @@
+//! `avi.l4`: the first bytes of a client whose bytes are not parsed; and the module that finds the server name of TLS in
+//! them.
+
+use mlua::{Error, Function, Lua, LuaString, Result, Table};
+use weir_wire::tls::ClientHelloReader;
+
+use super::{IN_FIRST_BYTES, Maker, Now, text::string};
+use crate::library::guarded;
+
+/// The most bytes of a client that a script may wait for, and that it sees.
+pub const FIRST_BYTES_MAX: usize = 65_000;
+/// The module is there by this name.
+const TLS: &str = "Default-TLS";
+/// Of a record of TLS (RFC 8446 §5.1): its type, its version, its length.
+const RECORD_HEADER: usize = 5;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+
+pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
+    maker.put_last("collect", IN_FIRST_BYTES, |_, now, bytes: f64| collect(now, bytes))?;
+    maker.put("read", IN_FIRST_BYTES, |lua, now, args: (Option<f64>, Option<f64>, Option<LuaString>)| {
+        let (bytes, offset, side) = args;
+        if side.is_some_and(|side| *side.as_bytes() != *b"client") {
+            return Err(Error::runtime("reads what the client has sent; no server has sent anything yet"));
+        }
+        let from = place(offset.unwrap_or(0.0))?;
+        let there = now.seen.body.len().saturating_sub(from);
+        let bytes = match place(bytes.unwrap_or(0.0))? {
+            0 => there,
+            bytes => bytes,
+        };
+        if bytes > there {
+            return Err(Error::runtime(format!("only {there} bytes are there: wait for them with avi.l4.collect")));
+        }
+        string(lua, now.seen.body.get(from..from + bytes).unwrap_or_default())
+    })?;
+    maker.put_last("ds_done", IN_FIRST_BYTES, |_, now, ()| {
+        now.acts.done = true;
+        Ok(())
+    })
+}
+
+/// How many bytes are there, if there are as many as wanted, or no more come. Else the event ends, and begins anew when
+/// they are there.
+fn collect(now: &mut Now, bytes: f64) -> Result<usize> {
+    let wanted = place(bytes)?;
+    let there = now.seen.body.len();
+    if there < wanted && !now.seen.is_whole {
+        now.acts.awaits = wanted;
+        now.acts.done = true;
+    }
+    Ok(there)
+}
+
+fn place(number: f64) -> Result<usize> {
+    match (0.0..=FIRST_BYTES_MAX as f64).contains(&number) {
+        true => Ok(number as usize),
+        false => Err(Error::runtime(format!("takes a number of bytes from 0 to {FIRST_BYTES_MAX}"))),
+    }
+}
+
+/// `require`, which knows one module.
+pub(super) fn require(lua: &Lua) -> Result<Function> {
+    let module = tls(lua)?;
+    lua.create_function(move |_, name: LuaString| match &*name.as_bytes() == TLS.as_bytes() {
+        true => Ok(module.clone()),
+        false => {
+            let name = String::from_utf8_lossy(&name.as_bytes()).into_owned();
+            Err(Error::runtime(format!("there is no module {name:?}: engines have {TLS:?}")))
+        }
+    })
+}
+
+/// Finds out about the TLS of a client from its first bytes.
+fn tls(lua: &Lua) -> Result<Table> {
+    let module = guarded(lua, TLS, "does not exist")?;
+    module.raw_set(
+        "get_req_buffer_size",
+        lua.create_function(|_, bytes: LuaString| Ok(record_bytes(&bytes.as_bytes())))?,
+    )?;
+    module.raw_set("sanity_check", lua.create_function(|_, bytes: LuaString| Ok(begins_hello(&bytes.as_bytes())))?)?;
+    // The bytes themselves: `get_sni` reads them.
+    module.raw_set("parse_record", lua.create_function(|_, bytes: LuaString| Ok(bytes))?)?;
+    let name = lua.create_function(|lua, bytes: LuaString| {
+        let mut reader = ClientHelloReader::default();
+        let whole = reader.take(&bytes.as_bytes()).is_ok_and(|whole| whole);
+        let hello = whole.then(|| reader.client_hello().ok()).flatten();
+        hello.and_then(|hello| hello.server_name()).map(|name| lua.create_string(name)).transpose()
+    })?;
+    module.raw_set("get_sni", name)?;
+    module.set_readonly(true);
+    Ok(module)
+}
+
+/// How many bytes the record needs that these begin.
+fn record_bytes(bytes: &[u8]) -> usize {
+    match bytes {
+        [_, _, _, high, low, ..] => RECORD_HEADER + usize::from(u16::from_be_bytes([*high, *low])),
+        _ => RECORD_HEADER,
+    }
+}
+
+fn begins_hello(bytes: &[u8]) -> bool {
+    matches!(bytes, [HANDSHAKE, 3, _, _, _, CLIENT_HELLO, ..])
+}
