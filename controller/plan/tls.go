@@ -29,6 +29,7 @@ func tlsProfile(profile *kinds.SSLProfile, report *report) *dataplanev1.TlsProfi
 		SendCloseNotify:   profile.SendCloseNotify,
 	}
 	compiled.CipherSuites = suitesOf(subject, profile, compiled.GetVersions(), report)
+	compiled.Groups = keyGroupsOf(subject, profile, compiled.GetVersions(), report)
 	if len(compiled.GetVersions()) == 0 {
 		report.block(subject, "accepted_versions", "no version is left: add SSL_VERSION_TLS1_2 or SSL_VERSION_TLS1_3")
 	} else if len(compiled.GetCipherSuites()) == 0 {

@@ -24,4 +24,11 @@ func TestSSLProfilesAsTheirPageSays(t *testing.T) {
 		}
 		return nil
 	})
+	c.sh(c.blocks[2])
+	c.eventually("clients need the group of the profile", func() error {
+		if said := c.sh(c.blocks[3]); said != "000\n200\n" {
+			return fmt.Errorf("%q", said)
+		}
+		return nil
+	})
 }

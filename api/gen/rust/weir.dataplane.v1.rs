@@ -820,6 +820,9 @@ pub struct TlsProfile {
     /// for a virtual service that resumes sessions
     #[prost(message, optional, tag = "8")]
     pub ticket_keys: ::core::option::Option<TicketKeys>,
+    /// of key exchange: "X25519" "P-256" "P-384" "X25519MLKEM768"; none: all of them
+    #[prost(string, repeated, tag = "9")]
+    pub groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The keys of session tickets. All engines of a virtual service get the same keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

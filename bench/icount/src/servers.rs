@@ -24,6 +24,7 @@ impl Servers {
         let settings = TlsSettings {
             versions: vec![Version::Tls12],
             cipher_suites: vec![plan::TLS12_SUITE.to_owned()],
+            groups: Vec::new(),
             prefer_client_order: false,
             session_resumption: false,
             tickets: None,

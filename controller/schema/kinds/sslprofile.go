@@ -53,8 +53,6 @@ func init() {
 			schema.NoEffect("engines offer no cipher suites that agree on keys by finite fields (DHE)", "dhparam"),
 			schema.NoEffect("engines sign with SHA-256, SHA-384 or SHA-512, by what the client offers and the key can",
 				"signature_algorithm"),
-			schema.NoEffect("engines agree to X25519MLKEM768, X25519, P-256 and P-384, by what the client prefers",
-				"ec_named_curve"),
 		},
 	})
 }

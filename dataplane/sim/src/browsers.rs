@@ -182,6 +182,7 @@ pub fn tls_config(provider: &Provider) -> Result<ClientConfig, weir_tls::Error> 
     let settings = TlsSettings {
         versions: vec![Version::Tls12, Version::Tls13],
         cipher_suites: SUITES.map(String::from).to_vec(),
+        groups: Vec::new(),
         prefer_client_order: false,
         session_resumption: true,
         tickets: None,

@@ -535,6 +535,7 @@ fn server_tls_config(provider: &Provider, send_close_notify: bool, protocols: Ve
     let settings = TlsSettings {
         versions: vec![Version::Tls12, Version::Tls13],
         cipher_suites: SUITES.map(String::from).to_vec(),
+        groups: Vec::new(),
         prefer_client_order: false,
         session_resumption: true,
         tickets: Some(tickets()),

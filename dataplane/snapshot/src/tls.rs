@@ -2,7 +2,8 @@
 
 use weir_api::dataplane::v1;
 use weir_tls::{
-    Certificate, ClientAuth, Error, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version, Warning,
+    Certificate, ClientAuth, Error, Group, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version,
+    Warning,
 };
 
 use crate::{
@@ -86,6 +87,14 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
         );
         return None;
     };
+    let groups: Result<Vec<_>, _> = profile.groups.iter().map(|name| Group::named(name)).collect();
+    let groups = match groups {
+        Ok(groups) => groups,
+        Err(error) => {
+            findings.error(subject(profile), "ec_named_curve", format!("{error}; upgrade the engine"));
+            return None;
+        }
+    };
     let tickets = match profile.ticket_keys.as_ref().filter(|_| profile.session_resumption).map(tickets).transpose() {
         Ok(tickets) => tickets,
         Err(error) => {
@@ -96,6 +105,7 @@ pub(crate) fn settings(user: Subject<'_>, profile: &v1::TlsProfile, findings: &m
     Some(TlsSettings {
         versions,
         cipher_suites: profile.cipher_suites.clone(),
+        groups,
         prefer_client_order: profile.prefer_client_order,
         session_resumption: profile.session_resumption,
         tickets,

@@ -11,6 +11,8 @@ pub struct TlsSettings {
     pub versions: Vec<Version>,
     /// IANA names, in order of preference.
     pub cipher_suites: Vec<String>,
+    /// Of key exchange, for a client in order of preference; empty: all.
+    pub groups: Vec<Group>,
     /// Of a server.
     pub prefer_client_order: bool,
     /// Of a client.
@@ -45,6 +47,7 @@ pub enum Warning {
 pub(crate) struct Offer {
     versions: Vec<Version>,
     suites: Vec<SupportedCipherSuite>,
+    groups: Vec<Group>,
 }
 
 impl Offer {
@@ -79,7 +82,8 @@ impl Offer {
         if versions.is_empty() {
             return Err(Error::NoCipherSuite);
         }
-        Ok((Self { versions, suites }, warnings))
+        let groups = if settings.groups.is_empty() { Group::ALL.to_vec() } else { settings.groups.clone() };
+        Ok((Self { versions, suites, groups }, warnings))
     }
 
     /// In TLS 1.3 a suite says nothing about the certificate.
@@ -95,7 +99,7 @@ impl Offer {
     pub fn crypto(&self, provider: &Provider) -> Arc<CryptoProvider> {
         Arc::new(CryptoProvider {
             cipher_suites: self.suites.clone(),
-            kx_groups: Group::ALL.map(Group::supported).to_vec(),
+            kx_groups: self.groups.iter().map(|group| group.supported()).collect(),
             ..CryptoProvider::clone(&provider.crypto)
         })
     }

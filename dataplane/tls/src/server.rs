@@ -117,6 +117,7 @@ mod tests {
         let settings = TlsSettings {
             versions: vec![Version::Tls12],
             cipher_suites: vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()],
+            groups: Vec::new(),
             prefer_client_order: false,
             session_resumption: false,
             tickets: None,

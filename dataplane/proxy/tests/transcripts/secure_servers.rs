@@ -75,6 +75,7 @@ impl Server {
         let settings = TlsSettings {
             versions: vec![version],
             cipher_suites: SUITES.map(str::to_owned).to_vec(),
+            groups: Vec::new(),
             prefer_client_order: false,
             session_resumption: true,
             tickets: Some(tickets()),

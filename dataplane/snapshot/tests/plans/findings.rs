@@ -278,6 +278,7 @@ pub const CASES: &[Case] = &[
     ("a certificate object without a certificate", |p| p.certificates[0].chain_der.clear()),
     ("no TLS version that is implemented", |p| tls(p).versions = vec![TlsVersion::TlsVersion11.into()]),
     ("a TLS version from the future", |p| tls(p).versions.push(14)),
+    ("group of key exchange that is unknown", |p| tls(p).groups = suites(&["X25519", "P-521"])),
     ("no cipher suite that is implemented", |p| tls(p).cipher_suites = suites(&["TLS_RSA_WITH_AES_128_CBC_SHA"])),
     ("no cipher suite that fits a certificate", |p| {
         p.virtual_services[0].certificate_uuids.truncate(1);

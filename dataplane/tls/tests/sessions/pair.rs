@@ -54,6 +54,7 @@ pub fn server_settings(cipher_suites: &[&str]) -> TlsSettings {
     TlsSettings {
         versions: vec![Version::Tls12, Version::Tls13],
         cipher_suites: owned(cipher_suites),
+        groups: Vec::new(),
         prefer_client_order: false,
         session_resumption: false,
         tickets: None,

@@ -47,6 +47,21 @@ fn every_group_is_agreed_on() {
     assert_eq!(Group::named("P-521"), Err(Error::UnknownGroup("P-521".to_owned())));
 }
 
+#[test]
+fn server_agrees_to_the_groups_of_its_profile_only() {
+    for (suites, version) in [(&[TLS13][..], "TLS 1.3"), (&[ECDSA][..], "TLS 1.2")] {
+        let settings = weir_tls::TlsSettings { groups: vec![Group::P384], ..server_settings(suites) };
+        let server = server(&settings, &[DEFAULT_EC, DEFAULT_RSA]);
+        let client_of = |groups: Vec<Group>| client(&weir_tls::ClientSettings { groups, ..client_settings(suites) });
+        let mut other = Pair::new(&client_of(vec![Group::X25519, Group::P256]), &server, "a.test");
+        let refused = other.server.receive(&std::mem::take(&mut other.client.to_peer)).unwrap_err();
+        assert_eq!(refused.fault(), Some(weir_tls::Fault::Group), "{version}");
+        // The client's first key share is for another group: the server asks for one of its own.
+        let pair = Pair::handshaken(&client_of(vec![Group::X25519, Group::P384]), &server, "a.test");
+        assert_eq!(pair.server.session.handshaken().unwrap().group, Some("P-384"), "{version}");
+    }
+}
+
 /// The group of a TLS 1.2 ServerKeyExchange travels in the clear: curve type 3 (named), its number, the key's length.
 #[test]
 fn clients_order_of_groups_decides() {

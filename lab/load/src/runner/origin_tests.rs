@@ -179,6 +179,7 @@ fn secure(protocols: &[&str]) -> SocketAddr {
     let settings = TlsSettings {
         versions: vec![Version::Tls13],
         cipher_suites: vec!["TLS_AES_128_GCM_SHA256".to_owned()],
+        groups: Vec::new(),
         prefer_client_order: false,
         session_resumption: false,
         tickets: None,

@@ -479,6 +479,7 @@ type TlsProfile struct {
 	SessionResumption bool                   `protobuf:"varint,6,opt,name=session_resumption,json=sessionResumption,proto3" json:"session_resumption,omitempty"`
 	SendCloseNotify   bool                   `protobuf:"varint,7,opt,name=send_close_notify,json=sendCloseNotify,proto3" json:"send_close_notify,omitempty"`
 	TicketKeys        *TicketKeys            `protobuf:"bytes,8,opt,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"` // for a virtual service that resumes sessions
+	Groups            []string               `protobuf:"bytes,9,rep,name=groups,proto3" json:"groups,omitempty"`                           // of key exchange: "X25519" "P-256" "P-384" "X25519MLKEM768"; none: all of them
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -565,6 +566,13 @@ func (x *TlsProfile) GetSendCloseNotify() bool {
 func (x *TlsProfile) GetTicketKeys() *TicketKeys {
 	if x != nil {
 		return x.TicketKeys
+	}
+	return nil
+}
+
+func (x *TlsProfile) GetGroups() []string {
+	if x != nil {
+		return x.Groups
 	}
 	return nil
 }
@@ -779,7 +787,7 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"\x04pool\x18\x04 \x01(\v2\x1d.weir.dataplane.v1.PoolChoiceR\x04pool\";\n" +
 	"\x0eConnectionRate\x12\x13\n" +
 	"\x05per_s\x18\x01 \x01(\rR\x04perS\x12\x14\n" +
-	"\x05burst\x18\x02 \x01(\rR\x05burst\"\xdf\x02\n" +
+	"\x05burst\x18\x02 \x01(\rR\x05burst\"\xf7\x02\n" +
 	"\n" +
 	"TlsProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -790,7 +798,8 @@ const file_dataplane_v1_connections_proto_rawDesc = "" +
 	"\x12session_resumption\x18\x06 \x01(\bR\x11sessionResumption\x12*\n" +
 	"\x11send_close_notify\x18\a \x01(\bR\x0fsendCloseNotify\x12>\n" +
 	"\vticket_keys\x18\b \x01(\v2\x1d.weir.dataplane.v1.TicketKeysR\n" +
-	"ticketKeys\"\x83\x01\n" +
+	"ticketKeys\x12\x16\n" +
+	"\x06groups\x18\t \x03(\tR\x06groups\"\x83\x01\n" +
 	"\n" +
 	"TicketKeys\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x1d\n" +
