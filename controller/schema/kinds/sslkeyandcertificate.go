@@ -64,8 +64,6 @@ func init() {
 		},
 		Unread: []schema.Rule{
 			schema.NoEffect(noSites, "is_federated"),
-			schema.NoEffect("a key must be sent without encryption: one that is encrypted is refused",
-				"key_passphrase"),
 			schema.NoEffect("keys that Weir makes have the exponent 65537", "key_params.rsa_params.exponent"),
 			schema.NoEffect("certificates that Weir makes have no address of mail",
 				"certificate.subject.email_address"),
@@ -180,7 +178,7 @@ func (c *SSLKeyAndCertificate) Validate() *schema.FieldError {
 	case c.Key == "":
 		return &schema.FieldError{Field: "key", Problem: "is required; give the private key as PEM"}
 	}
-	leaf, problem := checkKeyPair(c.Certificate.PEM, c.Key)
+	leaf, problem := checkKeyPair(c.Certificate.PEM, c.Key, c.KeyPassphrase)
 	if problem != nil {
 		return problem
 	}
