@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/tls"
@@ -31,6 +32,7 @@ type seen struct {
 const (
 	seenField   = "X-Seen"   // of a response: what its server has seen, as JSON
 	answerField = "X-Answer" // of a request: a status or a field that the server is to answer with
+	answersPage = "page"     // in it: with a page
 )
 
 // seer is a server that tells what it has seen, and answers as it is asked to.
@@ -43,14 +45,20 @@ func seer(t *testing.T, name string) string {
 		}
 		w.Header().Set(seenField, string(saw))
 		status := http.StatusOK
+		page := ""
 		for _, answer := range r.Header.Values(answerField) {
-			if field, value, isField := strings.Cut(answer, ": "); isField {
+			if answer == answersPage {
+				page = strings.Repeat("a page that can be stored and compressed\n", 100)
+				w.Header().Set("Content-Type", "text/plain")
+				w.Header().Set("Cache-Control", "max-age=600")
+			} else if field, value, isField := strings.Cut(answer, ": "); isField {
 				w.Header().Add(field, value)
 			} else if status, err = strconv.Atoi(answer); err != nil {
 				panic(err)
 			}
 		}
 		w.WriteHeader(status)
+		_, _ = io.WriteString(w, page)
 	}))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
@@ -59,7 +67,8 @@ func seer(t *testing.T, name string) string {
 // exchange is a request of the table, and what is to become of it.
 type exchange struct {
 	method, target, host, version string
-	from, proxied                 string // addresses; proxied is that of a PROXY header
+	from, proxied                 string // addresses, from also with a port; proxied is that of a PROXY header
+	claims                        string // of a token, as JSON; empty: there is none
 	tls, certified                bool
 	fields                        [][2]string
 
@@ -69,6 +78,7 @@ type exchange struct {
 	sees, gets     map[string]string // fields that the server sees and that the client gets
 	seesNo, getsNo []string
 	body           *string
+	storage        string // "stored", "not stored"; empty: nothing is said
 }
 
 // readExchange reads `METHOD TARGET | part | … => OUTCOME | part | …`.
@@ -93,6 +103,8 @@ func readExchange(line string) (e exchange, err error) {
 			e.host = rest
 		case part == "no host":
 			e.host = ""
+		case word == "token":
+			e.claims = cmp.Or(rest, "{}")
 		case word == "from":
 			e.from = rest
 		case word == "PROXY":
@@ -136,6 +148,8 @@ func (e *exchange) readOutcome(text string) error {
 		value = strings.TrimSpace(value)
 		absent, isAbsent := strings.CutPrefix(about, "no ")
 		switch {
+		case part == "stored" || part == "not stored":
+			e.storage = part
 		case word == "body":
 			e.body = &rest
 		case word == "saw" && strings.HasPrefix(rest, "host "):
@@ -219,6 +233,7 @@ var alice, bob, carol = loopback(11), loopback(12), loopback(13)
 type caller struct {
 	authority   *issued
 	certificate tls.Certificate
+	tokens      *tokenIssuer
 	names       []string // pairs, as strings.NewReplacer has them
 }
 
@@ -232,7 +247,7 @@ func newCaller(t *testing.T, rightPort string) *caller {
 	}
 	parsed := own.parsed
 	date := func(at time.Time) string { return at.UTC().Format("Jan _2 15:04:05 2006 GMT") }
-	return &caller{authority: authority, certificate: certificate, names: []string{
+	return &caller{authority: authority, certificate: certificate, tokens: newTokenIssuer(t), names: []string{
 		"$alice", alice, "$bob", bob, "$carol", carol, "$right_port", rightPort,
 		"$fingerprint", fmt.Sprintf("%x", sha1.Sum(parsed.Raw)), "$serial", fmt.Sprintf("%X", parsed.SerialNumber),
 		"$not_before", date(parsed.NotBefore), "$not_after", date(parsed.NotAfter),
@@ -252,10 +267,38 @@ func (c *caller) fill(of *ruleCase) *strings.Replacer {
 		"$tls_port", strconv.Itoa(of.port(true))}, c.names...)...)
 }
 
+// timesAsked is how often a request is sent to see whether its response is stored: each worker stores for itself.
+const timesAsked = 20
+
+// judge sends a request, and says what is not as the table says; empty: all is.
+func (c *caller) judge(ctx context.Context, to *ruleCase, e *exchange) (problem string) {
+	problem = e.compare(c.ask(ctx, to, e))
+	if e.storage == "" || problem != "" {
+		return problem
+	}
+	isStored := false
+	for range timesAsked {
+		isStored = isStored || strings.EqualFold(c.ask(ctx, to, e).fields.Get("X-Cache"), "hit")
+	}
+	if isStored != (e.storage == "stored") {
+		return fmt.Sprintf("want a response that is %s", e.storage)
+	}
+	return ""
+}
+
 // ask sends a request over a connection of its own.
 func (c *caller) ask(ctx context.Context, to *ruleCase, e *exchange) got {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
+	if e.claims != "" {
+		token, err := c.tokens.token(e.claims)
+		if err != nil {
+			return got{outcome: err.Error()}
+		}
+		own := *e
+		own.fields = append(slices.Clip(e.fields), [2]string{"Authorization", "Bearer " + token})
+		e = &own
+	}
 	send := c.askInText
 	if e.version == "HTTP/2" {
 		send = c.askInFrames
@@ -279,9 +322,16 @@ func (c *caller) ask(ctx context.Context, to *ruleCase, e *exchange) got {
 }
 
 func (c *caller) dial(ctx context.Context, to *ruleCase, e *exchange) (net.Conn, error) {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(e.from)}}
+	from, err := net.ResolveTCPAddr("tcp", withPort(e.from))
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{LocalAddr: from}
 	port := to.port(e.tls)
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(vip, strconv.Itoa(port)))
+	if err == nil && from.Port != 0 {
+		_ = connection.(*net.TCPConn).SetLinger(0) // the next run needs the port
+	}
 	if err == nil && e.proxied != "" {
 		_, err = fmt.Fprintf(connection, "PROXY TCP4 %s %s 5555 %d\r\n", e.proxied, vip, port)
 	}
@@ -297,6 +347,14 @@ func (c *caller) dial(ctx context.Context, to *ruleCase, e *exchange) (net.Conn,
 	}
 	secure := tls.Client(connection, config)
 	return secure, secure.HandshakeContext(ctx)
+}
+
+// withPort gives an address the port 0, unless it has one.
+func withPort(address string) string {
+	if strings.Contains(address, ":") {
+		return address
+	}
+	return address + ":0"
 }
 
 // askInText sends exactly the line and the fields of a request, in HTTP/1.0 or HTTP/1.1.

@@ -49,7 +49,9 @@ type ruleLine struct {
 var policyOf = map[string]string{"match": "http_request_policy", "security": "http_security_policy",
 	"request": "http_request_policy", "response": "http_response_policy"}
 
-func (l *ruleLine) isRule() bool { return policyOf[l.word] != "" }
+func (l *ruleLine) isRule() bool {
+	return policyOf[l.word] != "" || slices.Contains(besideHTTP, l.word)
+}
 
 // decode reads the JSON of a line, with names replaced. Fields that are in to already stay.
 func (l *ruleLine) decode(fill *strings.Replacer, to any) error {
@@ -89,10 +91,11 @@ func readTable(t *testing.T, file string) *ruleTable {
 			table.objects = append(table.objects, ruleLine{at, kind, body})
 		case indented && len(table.cases) > 0:
 			c := &table.cases[len(table.cases)-1]
-			if strings.Contains(line, "=>") && policyOf[word] == "" {
-				rest = line
+			read := ruleLine{at, word, rest}
+			if strings.Contains(line, "=>") && !read.isRule() {
+				read.text = line
 			}
-			c.lines = append(c.lines, ruleLine{at, word, rest})
+			c.lines = append(c.lines, read)
 		default:
 			t.Fatalf("%s:%d: %q is no line of a table of rules", file, at, line)
 		}
@@ -109,10 +112,10 @@ func readTable(t *testing.T, file string) *ruleTable {
 func (c *ruleCase) policy(fill *strings.Replacer) (client.Object, error) {
 	rules := map[string]list{}
 	for _, line := range c.lines {
-		if !line.isRule() {
+		policy := policyOf[line.word]
+		if policy == "" {
 			continue
 		}
-		policy := policyOf[line.word]
 		at := len(rules[policy]) + 1
 		rule := object{"name": fmt.Sprint("rule ", at), "index": at}
 		var to any = &rule

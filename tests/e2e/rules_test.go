@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,8 +17,11 @@ import (
 
 const casesAtOnce = 8 // being made
 
-func TestRulesDoWhatTheirTableSays(t *testing.T) {
-	table := readTable(t, tableOfRules)
+func TestRulesDoWhatTheirTableSays(t *testing.T) { testTable(t, tableOfRules) }
+
+// testTable makes what a table says, and sends its requests.
+func testTable(t *testing.T, file string) {
+	table := readTable(t, file)
 	s, names := rulesStage(t, table)
 	queue, failures := make(chan int), make([]error, len(table.cases))
 	var workers sync.WaitGroup
@@ -45,7 +49,7 @@ func rulesStage(t *testing.T, table *ruleTable) (*stage, *caller) {
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.change("serviceenginegroup", "Default-Group", func(o client.Object) { o["max_vs_per_se"] = len(table.cases) })
+	s.change("serviceenginegroup", "Default-Group", func(o client.Object) { o["max_vs_per_se"] = 2 * len(table.cases) })
 	right := seer(t, "right")
 	for name, servers := range map[string][]string{
 		"web": {seer(t, "web")}, "api": {seer(t, "api")}, "pair": {seer(t, "left"), right},
@@ -57,6 +61,14 @@ func rulesStage(t *testing.T, table *ruleTable) (*stage, *caller) {
 	names := newCaller(t, right[strings.LastIndexByte(right, ':')+1:])
 	s.create("pkiprofile", client.Object{"name": "authority",
 		"ca_certs": list{object{"certificate": names.authority.certificate}}})
+	s.create("applicationprofile", client.Object{"name": "asks for certificates",
+		"type": "APPLICATION_PROFILE_TYPE_HTTP",
+		"http_profile": object{"ssl_client_certificate_mode": "SSL_CLIENT_CERTIFICATE_REQUEST",
+			"pki_profile_ref": client.Ref("pkiprofile", "authority")}})
+	s.create("jwtserverprofile", client.Object{"name": "issuer", "issuer": issuerOfTokens,
+		"jwks_keys": names.tokens.keys()})
+	s.create("authprofile", client.Object{"name": "tokens", "type": "AUTH_PROFILE_JWT",
+		"jwt_profile_ref": client.Ref("jwtserverprofile", "issuer")})
 	for _, made := range table.objects {
 		var body client.Object
 		s.must(made.decode(names.fill(&ruleCase{}), &body))
@@ -65,32 +77,46 @@ func rulesStage(t *testing.T, table *ruleTable) (*stage, *caller) {
 	return s, names
 }
 
-// serveCase makes the policy and the virtual service of a case. It returns why the policy is refused.
+// serveCase makes the policies and the virtual service of a case. It returns why a policy is refused.
 func (s *stage) serveCase(c *ruleCase, names *caller) error {
-	policy, err := c.policy(names.fill(c))
+	fill := names.fill(c)
+	policy, err := c.policy(fill)
 	if err != nil {
 		return err
 	}
-	policy["name"] = c.title
-	made, err := s.controller.Session.Create(s.ctx, "httppolicyset", policy)
+	others, err := besideOf(c, fill)
 	if err != nil {
 		return err
 	}
-	c.warnings = fmt.Sprint(made["weir_warnings"])
 	service := client.Object{
 		"name": c.title, "vsvip_ref": client.Ref("vsvip", "web"), "pool_ref": client.Ref("pool", "web"),
 		"application_profile_ref": client.Ref("applicationprofile", "asks for certificates"),
 		"services": list{object{"port": c.port(true), "enable_ssl": true, "enable_http2": true},
-			object{"port": c.port(false), "enable_http2": true}},
-		"http_policies": list{object{"index": 1, "http_policy_set_ref": client.Ref("httppolicyset", c.title)}}}
+			object{"port": c.port(false), "enable_http2": true}}}
+	if len(policy) > 0 {
+		others.make("httppolicyset", policy)
+		service["http_policies"] = list{
+			object{"index": 1, "http_policy_set_ref": client.Ref("httppolicyset", c.title)}}
+	}
+	for _, one := range others.made {
+		made, err := s.controller.Session.Create(s.ctx, one.kind, one.body)
+		if err != nil {
+			return err
+		}
+		c.warnings += fmt.Sprint(made["weir_warnings"])
+	}
+	maps.Copy(service, others.service)
 	for _, line := range c.lines {
 		if line.word == "service" {
-			if err := line.decode(names.fill(c), &service); err != nil {
+			if err := line.decode(fill, &service); err != nil {
 				return err
 			}
 		}
 	}
-	_, err = s.controller.Session.Create(s.ctx, "virtualservice", service)
+	if _, err = s.controller.Session.Create(s.ctx, "virtualservice", service); err != nil || others.child == nil {
+		return err
+	}
+	_, err = s.controller.Session.Create(s.ctx, "virtualservice", others.child)
 	return err
 }
 
@@ -103,7 +129,7 @@ func (s *stage) judgeCase(t *testing.T, c *ruleCase, refusal error, names *calle
 	if refusal != nil && !isRefused {
 		t.Fatalf("line %d: %v", c.at, refusal)
 	}
-	wantsUp := sync.OnceFunc(func() { own.waitUp(c.title) })
+	isUp := false
 	for _, line := range c.lines {
 		switch {
 		case line.isRule() || line.word == "service":
@@ -117,19 +143,22 @@ func (s *stage) judgeCase(t *testing.T, c *ruleCase, refusal error, names *calle
 			}
 		case line.word == "down":
 			own.eventually("the virtual service is down", func() error {
-				status := fmt.Sprint(own.runtime("virtualservice", c.title)["oper_status"])
+				status := fmt.Sprint(own.runtime("virtualservice", c.watched())["oper_status"])
 				if !strings.Contains(status, "OPER_DOWN") || !strings.Contains(status, line.text) {
 					return errors.New(status)
 				}
 				return nil
 			})
 		default:
-			wantsUp()
+			if !isUp {
+				own.waitUp(c.watched())
+				isUp = true
+			}
 			asked, err := readExchange(fill.Replace(line.text))
 			if err != nil {
 				t.Fatalf("line %d: %v", line.at, err)
 			}
-			if problem := asked.compare(names.ask(t.Context(), c, &asked)); problem != "" {
+			if problem := names.judge(t.Context(), c, &asked); problem != "" {
 				t.Errorf("line %d: %s\n%s", line.at, line.text, problem)
 			}
 		}

@@ -86,7 +86,7 @@ func (v values) use(outline []any, within string, o object) {
 	}
 }
 
-var ofAddress = regexp.MustCompile(`\.(addrs|ip_addr|begin|end|ip)\.type$`)
+var ofAddress = regexp.MustCompile(`\.(addrs|ip_addrs|ip_addr|begin|end|ip)\.type$`)
 
 // fieldKey names a field by its path.
 func fieldKey(path string) string {
@@ -94,7 +94,7 @@ func fieldKey(path string) string {
 	if ofAddress.MatchString(path) {
 		return "addresses.type"
 	}
-	if _, match, inMatch := strings.Cut(path, ".rules.match."); inMatch {
+	if _, match, inMatch := strings.Cut(path, ".rules.match."); inMatch && strings.HasPrefix(path, "http_") {
 		return "match." + match
 	}
 	if policy, _, inTokens := strings.Cut(path, "."); inTokens && strings.HasSuffix(path, ".tokens.type") {
