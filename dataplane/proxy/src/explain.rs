@@ -643,7 +643,7 @@ fn has_to_wait(core: &mut Core, now: Time, pool: &Pool, bound: (Option<u32>, Has
     }
     match core.pools.tie(now, pool, bound, &[]) {
         Tie::Full => true,
-        Tie::Taken | Tie::Denied => false,
+        Tie::Taken(_) | Tie::Denied => false,
         Tie::None => {
             let group = told.group.as_ref().filter(|_| told.member != Some(PickedMember::AsBackup));
             let others = group.map_or(Vec::new(), |(group, _)| core.pools.others_in(group, &[pool.id]));

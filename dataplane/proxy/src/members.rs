@@ -77,12 +77,15 @@ impl Core {
 
 impl Pools {
     /// The pool of a group that has the server which a cookie or a header field names, if that server takes requests, or
-    /// no other one may.
+    /// will take them when it has fewer connections and the pool has a queue, or no other one may.
     fn named_in(&self, (now, unix_s): (Time, u64), group: &PoolGroup, fields: &Fields<'_>) -> Option<Arc<Pool>> {
         let names = |pool: &&Arc<Pool>| {
             let named = pool.persistence.as_ref().and_then(|of| of.named_by(fields, unix_s).server());
             let balancer = self.balancer(pool.id);
-            named.zip(balancer).is_some_and(|(named, balancer)| balancer.bound(now.nanos, named) != Bound::Another)
+            named.zip(balancer).is_some_and(|(named, balancer)| {
+                balancer.bound(now.nanos, named) != Bound::Another
+                    || pool.queue_depth.is_some() && balancer.is_only_full(now.nanos, named)
+            })
         };
         let row = self.groups.peek(group);
         let is_active = |pool: &&Arc<Pool>| !row.is_some_and(|row| row.is_deactivated(pool));

@@ -102,7 +102,8 @@ pub(crate) enum Tie {
     None,
     /// The server would take it with fewer connections.
     Full,
-    Taken,
+    /// By the server with this id.
+    Taken(u32),
     /// The server is down, and no other one may get it.
     Denied,
 }
@@ -273,7 +274,7 @@ impl Pools {
                     self.admits_after(nanos, now);
                     Tie::Full
                 }
-                None => Tie::Taken,
+                None => Tie::Taken(owner),
             },
             Bound::Nothing => Tie::Denied,
             Bound::Another if row.balancer.is_only_full(now.nanos, owner) => Tie::Full,

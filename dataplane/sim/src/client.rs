@@ -10,6 +10,7 @@ use crate::{
     peer::{Deed, Desk, Ledger, Peer},
     rng::{BodyOf, body_of},
     server::{REQUEST_BODY, Style},
+    sessions,
     unpacked::{Unpacked, takes_gzip},
 };
 
@@ -90,6 +91,8 @@ pub struct Client {
     told_to_close: bool,
     over: bool,
     pages: Vec<u16>,
+    /// That binds it to a server.
+    cookie: Option<String>,
 }
 
 struct Answer {
@@ -120,6 +123,7 @@ impl Client {
             told_to_close: false,
             over: false,
             pages: Vec::new(),
+            cookie: None,
         }
     }
 
@@ -146,7 +150,10 @@ impl Client {
                 return;
             }
             let request = &self.plan.requests[self.next];
-            let (head, body) = request.bytes();
+            let (head, body) = request.bytes(self.cookie.as_deref());
+            if let Some(cookie) = &self.cookie {
+                desk.ledger.sessions.show(request.id, cookie);
+            }
             desk.tell(&self.plan.name, format_args!("asks {} for {}", request.method, request.path()));
             desk.ledger.tally.asked += 1;
             self.told_to_close |= request.close;
@@ -304,6 +311,11 @@ impl Client {
         if status == 503 && self.plan.calm && self.plan.promises.reselect && request.is_repeatable() {
             desk.ledger.violation(&self.plan.name, format_args!("was turned away with request {id}"));
         }
+        let given = head.field("Set-Cookie").and_then(|line| line.split(';').next()?.split_once('='));
+        if let Some((_, cookie)) = given.filter(|(name, _)| *name == sessions::NAME) {
+            desk.ledger.sessions.give(id, cookie);
+            self.cookie = Some(cookie.to_owned());
+        }
         let coding = head.field("Content-Encoding").map(str::as_bytes);
         if coding.is_some() && (no_body || !takes_gzip(id)) {
             desk.ledger.violation(&self.plan.name, format_args!("got gzip for {id}"));
@@ -459,9 +471,12 @@ impl Request {
         format!("/{}/{}/{}", self.id, self.response_bytes, self.style.name())
     }
 
-    fn bytes(&self) -> (Vec<u8>, Vec<u8>) {
+    fn bytes(&self, cookie: Option<&str>) -> (Vec<u8>, Vec<u8>) {
         let version = if self.http10 { "1.0" } else { "1.1" };
         let mut head = format!("{} {} HTTP/{version}\r\nHost: sim.test\r\n", self.method, self.path());
+        if let Some(cookie) = cookie {
+            head += &format!("Cookie: {}={cookie}\r\n", sessions::NAME);
+        }
         let mut body = Vec::new();
         match self.body {
             RequestBody::None => {}

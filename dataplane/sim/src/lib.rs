@@ -28,6 +28,7 @@ mod rng;
 mod scenario;
 mod sealed;
 mod server;
+mod sessions;
 mod stream;
 mod times;
 mod unpacked;

@@ -10,7 +10,7 @@ use std::{
 
 use weir_proxy::io::Time;
 
-use crate::{channel::Channel, network::Wake, rng::Rng};
+use crate::{channel::Channel, network::Wake, rng::Rng, sessions::Sessions};
 
 pub trait Peer {
     fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>);
@@ -85,6 +85,7 @@ pub struct Ledger {
     pub tunnels: HashMap<SocketAddr, Tunnelled>,
     /// Which servers have got which request.
     servers: HashSet<(String, u64)>,
+    pub sessions: Sessions,
     /// Some Plans have no records.
     pub records_pause: bool,
     pub violations: Vec<String>,
@@ -128,6 +129,8 @@ pub struct Tally {
     /// WebSockets that clients opened on connections of their own, and on streams.
     pub sockets: u64,
     pub stream_sockets: u64,
+    /// Requests with a cookie that binds them to a server.
+    pub bound: u64,
     /// Directions of tunnels that brought all their bytes and then their end.
     pub carried: u64,
 }
@@ -144,6 +147,7 @@ impl Tally {
         self.served_http2 += other.served_http2;
         self.sockets += other.sockets;
         self.stream_sockets += other.stream_sockets;
+        self.bound += other.bound;
         self.carried += other.carried;
     }
 
@@ -215,6 +219,9 @@ impl Ledger {
     /// once more.
     pub fn serve(&mut self, who: &str, id: u64, idempotent: bool) {
         self.servers.insert((server_of(who).to_owned(), id));
+        if let Some(number) = server_of(who).strip_prefix("server ").and_then(|number| number.parse().ok()) {
+            self.sessions.serve(number, id);
+        }
         let times = self.served.entry(id).or_default();
         *times += 1;
         if *times > 1 + u32::from(idempotent) {

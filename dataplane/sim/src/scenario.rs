@@ -21,7 +21,7 @@ use crate::{
     network::Dial,
     rng::Rng,
     server::{Fault, Style, Temper},
-    stream,
+    sessions, stream,
 };
 
 pub const PLAIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
@@ -167,6 +167,7 @@ impl Scenario {
         if may_queue && rng.clone().chance(30) {
             queue(rng.clone(), calm, (&mut plan, &mut changes), &mut clients);
         }
+        sessions::bind(rng.clone(), &mut plan, &mut changes);
         Self {
             calm,
             tls,
@@ -187,6 +188,14 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Whether each server takes whatever it gets, so that clients can stay with theirs.
+    pub fn keeps_sessions(&self) -> bool {
+        let takes_all = |server: &ServerPlan| {
+            server.is_sound() && server.temper.busy_percent == 0 && server.temper.refuse_percent == 0
+        };
+        self.calm && self.servers.iter().all(takes_all)
+    }
+
     /// Whether requests reach servers by HTTP/2.
     pub fn servers_speak_http2(&self) -> bool {
         self.http2 && (!self.server_tls || self.http2_in_tls)

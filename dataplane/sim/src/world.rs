@@ -474,6 +474,10 @@ impl World {
             peer.conclude(&mut self.ledger);
         }
         self.ledger.judge_promises();
+        if self.scenario.keeps_sessions() {
+            let sessions = std::mem::take(&mut self.ledger.sessions);
+            sessions.judge(&self.scenario.plan, (&self.worker, &mut self.network), &mut self.ledger);
+        }
         let counters = self.proxy.counters().clone();
         if !self.proxy.is_idle() {
             self.ledger.violation("proxy", "has sessions left");

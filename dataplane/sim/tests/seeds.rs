@@ -32,6 +32,7 @@ fn proxy_keeps_its_promises_in_ten_thousand_runs() {
     assert!(total.stream_sockets > SEEDS / 50, "WebSockets should be on streams, too: {total:?}");
     assert!(newer.iter().all(|count| *count > SEEDS / 4), "HTTP/2 and WebSocket should be much of it: {total:?}");
     assert!(total.carried > SEEDS, "tunnels should carry most of what they are given: {total:?}");
+    assert!(total.bound > SEEDS / 10, "clients should come again to their servers: {total:?}");
     let kinds = [total.refused, total.cut, total.failed, total.unread];
     assert!(kinds.iter().all(|count| *count > 0), "some should end in each other way: {total:?}");
 }

@@ -73,9 +73,15 @@ impl Proxy {
         match core.pools.tie(now, &pool, (named, exchange.key), &exchange.tried) {
             Tie::Full => return Ok(true),
             Tie::Denied => return Ok(false),
-            Tie::Taken if pool.http2.is_none() => return Ok(false),
-            // Over HTTP/2 the balancer knows no limit: whether some server has room for a stream decides.
-            Tie::Taken | Tie::None => {}
+            Tie::Taken(_) if pool.http2.is_none() => return Ok(false),
+            // Over HTTP/2 the balancer knows no limit: whether a server has room for a stream decides.
+            Tie::Taken(server) => {
+                let standing = core.pools.standing_beside(&pool, &exchange.tried);
+                if let Some(place) = standing.into_iter().find(|place| place.server == server) {
+                    return Ok(!self.has_stream_for(now, id, place)?);
+                }
+            }
+            Tie::None => {}
         }
         let mut alike = Alike::of(exchange, &pool);
         if pool.http2.is_some() && self.sole_client(id)?.is_some() {

@@ -241,6 +241,26 @@ fn request_that_a_cookie_binds_waits_for_its_server_though_another_has_room() {
 }
 
 #[test]
+fn request_that_a_cookie_binds_waits_for_its_server_though_another_pool_of_the_group_has_room() {
+    let mut plan = grouped(queueing(1, 8), &[(1, 1), (1, 1)]);
+    for (at, pool) in plan.pools.iter_mut().enumerate() {
+        pool.persistence = Some(CookiePersistence { cookie_name: "to".into(), ..Default::default() });
+        pool.servers[0].token = format!("t{at}");
+    }
+    let bound = GET.replace("\r\n\r\n", "\r\nCookie: to=t1\r\n\r\n");
+    let mut stage = Stage::new(&plan);
+    asks(&mut stage, &bound);
+    let server = stage.connected();
+    stage.sent(server);
+    let waits = asks(&mut stage, &bound);
+    assert_eq!(stage.dials(), 1, "the other pool does not get it");
+    stage.says(server, OK);
+    assert!(!stage.sent(server).is_empty());
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(waits)), "200");
+}
+
+#[test]
 fn request_that_its_address_binds_waits_for_its_server() {
     let mut plan = queueing(3, 8);
     let pool = &mut plan.pools[0];
