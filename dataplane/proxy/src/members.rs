@@ -10,7 +10,7 @@ use crate::{
     core::Core,
     groups::{GroupRow, PickedMember},
     io::Time,
-    pool::{Pools, Row, address_key},
+    pool::{Place, Pools, Row, address_key},
 };
 
 /// What would be chosen in a group.
@@ -96,6 +96,18 @@ impl Pools {
     pub fn first_in(&self, group: &PoolGroup) -> Option<Arc<Pool>> {
         let row = self.groups.peek(group);
         group.pools.iter().find(|pool| !row.is_some_and(|row| row.is_deactivated(pool))).cloned()
+    }
+
+    /// How many servers of a pool are up and enabled.
+    pub fn up_of(&self, pool: &Pool) -> usize {
+        let row = self.rows.get(pool.id as usize).and_then(Option::as_ref).filter(|row| row.is_of(pool));
+        row.map_or(0, |row| row.balancer.standing_servers())
+    }
+
+    /// Where a server has a session whose client chose this port of the engine.
+    pub fn address_at(&self, at: Place, port: u16) -> SocketAddr {
+        let row = self.rows.get(at.pool as usize).and_then(Option::as_ref);
+        row.map_or(at.address, |row| row.pool.address_at(at.address, port))
     }
 
     /// Servers have come up or gone down.

@@ -36,7 +36,7 @@ pub(crate) struct Pools {
 }
 
 pub(crate) struct Row {
-    pool: Arc<Pool>,
+    pub pool: Arc<Pool>,
     /// Changes whenever the row changes, and differs between rows.
     version: u32,
     pub(crate) balancer: Balancer,
@@ -561,17 +561,7 @@ impl Pools {
         leavers
     }
 
-    /// Where a server has a session whose client chose this port of the engine.
-    pub fn address_at(&mut self, at: Place, port: u16) -> SocketAddr {
-        self.row(at.pool).map_or(at.address, |row| row.pool.address_at(at.address, port))
-    }
-
-    /// How many servers of a pool are up and enabled.
-    pub fn up_of(&mut self, pool: &Pool) -> usize {
-        self.row(pool.id).filter(|row| row.is_of(pool)).map_or(0, |row| row.balancer.standing_servers())
-    }
-
-    /// Whether this one is.
+    /// Whether this server is up and enabled.
     pub fn is_up(&mut self, pool: &Pool, server: u32) -> bool {
         let balancer = self.row(pool.id).filter(|row| row.is_of(pool)).map(|row| &row.balancer);
         balancer.is_some_and(|balancer| balancer.position(server).is_some_and(|position| balancer.stands(position)))
@@ -731,7 +721,7 @@ impl Row {
     }
 
     /// Whether the row belongs to this pool, in this or another version.
-    fn is_of(&self, pool: &Pool) -> bool {
+    pub fn is_of(&self, pool: &Pool) -> bool {
         std::ptr::eq(self.pool.as_ref(), pool) || self.pool.uuid == pool.uuid
     }
 
