@@ -21,8 +21,7 @@ var unservedFunctions = map[string]string{
 		"client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error " +
 		"log_client_cert_verify_error",
 	"avi.utils": "get_geo_from_ip get_ip_reputation",
-	"avi.l4": "collect read discard modify pause resume send ds_done get_req_buffer_size sanity_check parse_record " +
-		"get_sni",
+	"avi.l4":    "discard modify pause resume send",
 }
 
 // naming are the functions whose first argument names an object, with the field of the set that must have it. They
