@@ -167,7 +167,7 @@ impl Scenario {
         if may_queue && rng.clone().chance(30) {
             queue(rng.clone(), calm, (&mut plan, &mut changes), &mut clients);
         }
-        sessions::bind(rng.clone(), &mut plan, &mut changes);
+        sessions::bind(rng.clone(), plans(&mut changes).chain([&mut plan]));
         Self {
             calm,
             tls,
@@ -254,11 +254,7 @@ fn group(mut rng: Rng, plan: &mut api::Plan, changes: &mut [(Duration, Change)])
     let second = plan.pools.iter().flat_map(|pool| pool.servers.iter().skip(1).step_by(2));
     let second: Vec<_> = second.map(|server| server.id.clone()).collect();
     let (ratio, priority) = (rng.between(1, 3) as u32, rng.between(0, 1) as u32);
-    let plans = changes.iter_mut().filter_map(|(_, change)| match change {
-        Change::Plan(plan) => Some(plan.as_mut()),
-        _ => None,
-    });
-    for plan in plans.chain([plan]) {
+    for plan in plans(changes).chain([plan]) {
         part(plan, &second, (ratio, priority));
     }
 }
@@ -357,6 +353,14 @@ fn measure(mut rng: Rng, plan: &mut api::Plan) {
     plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
 }
 
+/// The Plans that come later.
+fn plans(changes: &mut [(Duration, Change)]) -> impl Iterator<Item = &mut api::Plan> {
+    changes.iter_mut().filter_map(|(_, change)| match change {
+        Change::Plan(plan) => Some(plan.as_mut()),
+        _ => None,
+    })
+}
+
 /// Lets servers have few connections, and requests wait for them. In calm scenarios all of them may wait, for long. Draws from
 /// `rng` disturb nothing else.
 fn queue(
@@ -367,11 +371,9 @@ fn queue(
 ) {
     let most = rng.between(1, 3) as u32;
     let depth = if calm { 1000 } else { rng.pick(&[0, 1, 3, 1000]) };
-    let plans = changes.iter_mut().filter_map(|(_, change)| match change {
-        Change::Plan(plan) => Some(plan.as_mut()),
-        _ => None,
-    });
-    for pool in plans.chain([plan]).flat_map(|plan| &mut plan.pools).filter(|pool| !pool.uuid.contains("tunnel")) {
+    for pool in
+        plans(changes).chain([plan]).flat_map(|plan| &mut plan.pools).filter(|pool| !pool.uuid.contains("tunnel"))
+    {
         pool.servers.iter_mut().for_each(|server| server.max_connections = most);
         pool.request_queue_depth = Some(depth);
         if calm {

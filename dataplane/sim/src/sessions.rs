@@ -1,7 +1,11 @@
 //! Which clients are bound to servers by a cookie, and whether they get these: from the engine of the run, and from another
 //! one that has nothing but the same Plan.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
@@ -11,18 +15,13 @@ use weir_proxy::{
 };
 use weir_snapshot::{Snapshot, Worker};
 
-use crate::{
-    network::Network,
-    peer::Ledger,
-    rng::Rng,
-    scenario::{Change, PLAIN},
-};
+use crate::rng::Rng;
 
 /// The cookie that binds.
 pub const NAME: &str = "bound";
 
 /// Binds clients in some scenarios. Draws from `rng` disturb nothing else.
-pub fn bind(mut rng: Rng, plan: &mut api::Plan, changes: &mut [(std::time::Duration, Change)]) {
+pub fn bind<'p>(mut rng: Rng, plans: impl Iterator<Item = &'p mut api::Plan>) {
     if !rng.chance(40) {
         return;
     }
@@ -36,11 +35,7 @@ pub fn bind(mut rng: Rng, plan: &mut api::Plan, changes: &mut [(std::time::Durat
         seal_keys: if sealed { vec![vec![3; 32], vec![4; 32]] } else { vec![] },
         prefixes: false,
     };
-    let plans = changes.iter_mut().filter_map(|(_, change)| match change {
-        Change::Plan(plan) => Some(plan.as_mut()),
-        _ => None,
-    });
-    for pool in plans.chain([plan]).flat_map(|plan| &mut plan.pools).filter(|pool| !pool.uuid.contains("tunnel")) {
+    for pool in plans.flat_map(|plan| &mut plan.pools).filter(|pool| !pool.uuid.contains("tunnel")) {
         pool.persistence = Some(cookie.clone());
         pool.servers.iter_mut().for_each(|server| server.token = server.id.replace(':', "-"));
     }
@@ -79,44 +74,42 @@ impl Sessions {
         self.given.iter().filter_map(|(id, cookie)| Some((cookie.as_str(), only(id)?))).collect()
     }
 
-    /// Judges a run in which each server takes what it gets.
-    pub fn judge(&self, plan: &api::Plan, (worker, network): (&Worker, &mut Network), ledger: &mut Ledger) {
+    /// How many requests came with a cookie.
+    pub fn shown(&self) -> u64 {
+        self.shown.len() as u64
+    }
+
+    /// What is wrong in a run in which each server takes what it gets.
+    pub fn judge<I: Io>(&self, plan: &api::Plan, worker: &Worker, (io, listener): (&mut I, SocketAddr)) -> Vec<String> {
+        let mut wrong = Vec::new();
         let bound = self.bound();
         for (id, cookie) in &self.shown {
             let (Some(server), Some(servers)) = (bound.get(cookie.as_str()), self.servers.get(id)) else { continue };
             if servers.iter().any(|other| other != server) {
-                ledger.violation(
-                    "sessions",
-                    format_args!("request {id} is bound to server {server}, and {servers:?} got it"),
-                );
+                wrong.push(format!("request {id} is bound to server {server}, and {servers:?} got it"));
             }
         }
-        ledger.tally.bound += self.shown.len() as u64;
-        let Ok((snapshot, _)) = Snapshot::build(plan, None, worker) else { return };
-        let mut other = Proxy::new(std::sync::Arc::new(snapshot), Limits::default());
-        other.handle(network, &mut Vec::new()); // it learns the time
+        let Ok((snapshot, _)) = Snapshot::build(plan, None, worker) else { return wrong };
+        let mut other = Proxy::new(Arc::new(snapshot), Limits::default());
+        other.handle(io, &mut Vec::new()); // it learns the time
         for (cookie, server) in bound {
             let head = format!("GET / HTTP/1.1\r\nHost: sim.test\r\nCookie: {NAME}={cookie}\r\n\r\n");
             let question = Question {
-                listener: PLAIN,
+                listener,
                 tls: false,
                 server_name: String::new(),
                 client: ([10, 7, 0, 1], 40_000).into(),
                 head: head.into_bytes(),
             };
-            let told = other.explain(network.now(), &question);
+            let told = other.explain(io.now(), &question);
             let picked =
                 told.picked.and_then(|(at, _)| told.pool.as_ref()?.servers.get(at).map(|server| server.address.ip()));
-            let wanted = std::net::IpAddr::from([10, 1, 0, server as u8 + 1]);
+            let wanted = IpAddr::from([10, 1, 0, server as u8 + 1]);
             if told.service.is_some() && picked != Some(wanted) {
-                ledger.violation(
-                    "sessions",
-                    format_args!(
-                        "another engine gives {picked:?} what {cookie} binds to server {server}: {:?}",
-                        told.bound
-                    ),
-                );
+                let bound = told.bound;
+                wrong.push(format!("another engine gives {picked:?} what is bound to server {server}: {bound:?}"));
             }
         }
+        wrong
     }
 }

@@ -476,7 +476,10 @@ impl World {
         self.ledger.judge_promises();
         if self.scenario.keeps_sessions() {
             let sessions = std::mem::take(&mut self.ledger.sessions);
-            sessions.judge(&self.scenario.plan, (&self.worker, &mut self.network), &mut self.ledger);
+            self.ledger.tally.bound += sessions.shown();
+            for wrong in sessions.judge(&self.scenario.plan, &self.worker, (&mut self.network, PLAIN)) {
+                self.ledger.violation("sessions", wrong);
+            }
         }
         let counters = self.proxy.counters().clone();
         if !self.proxy.is_idle() {

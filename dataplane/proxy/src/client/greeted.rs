@@ -4,7 +4,7 @@
 use std::{mem, sync::Arc};
 
 use weir_script::{Ending, Event, FIRST_BYTES_MAX, Seen, SeenTls};
-use weir_snapshot::{Aim, Destination, HostName, VirtualService};
+use weir_snapshot::{Aim, Destination, HostName};
 use weir_wire::x509::Says;
 
 use crate::{
@@ -17,11 +17,6 @@ use crate::{
     scripting::{Halt, Steered},
     tunnel::Tunnel,
 };
-
-/// Whether its clients have to send something before scripts choose a server.
-pub(super) fn awaits_bytes(service: &VirtualService) -> bool {
-    service.scripts.as_ref().is_some_and(|scripts| scripts.on_first_bytes)
-}
 
 impl Client {
     /// Runs the scripts for these events, which come at once.

@@ -32,7 +32,7 @@ use crate::{
     buf::Buf,
     call::Call,
     carrier::Carrier,
-    client::{greeted::awaits_bytes, hello::Hello, reserved::Reserved, seen::Seen},
+    client::{hello::Hello, reserved::Reserved, seen::Seen},
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     entrance::Entrance,
@@ -392,6 +392,11 @@ impl Stage {
             Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(now))),
         }
     }
+}
+
+/// Whether its clients have to send something before scripts choose a server.
+fn awaits_bytes(service: &VirtualService) -> bool {
+    service.scripts.as_ref().is_some_and(|scripts| scripts.on_first_bytes)
 }
 
 #[cfg(test)]
