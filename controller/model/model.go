@@ -63,6 +63,8 @@ type VirtualService struct {
 	// Of the parent: its profile, and the PKI profile that this names. Nil also if they are not there.
 	ParentProfile *kinds.ApplicationProfile
 	ParentPKI     *kinds.PKIProfile
+	// Of the parent, which accepts the connections: what vs.TCP is of others.
+	ParentTCP *kinds.TCPProxy
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
 	// on that field. The virtual service must not be served; findings say why.
 	Closed bool

@@ -287,6 +287,15 @@ func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
 			vs.Parent.Type)
 		vs.Parent = nil
 	}
+	if vs.Parent == nil {
+		return
+	}
+	found := len(from.findings)
+	profile := follow(from, k.networkProfiles, "vh_parent_vs_ref", vs.Parent.NetworkProfileRef)
+	if profile != nil {
+		vs.ParentTCP = tcpOf(profile)
+	}
+	from.findings = from.findings[:found] // the parent has them
 }
 
 // resolveSelectors finds the SSL profiles of some clients, and the groups that these are in.
@@ -364,17 +373,25 @@ func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
 	if vs.NetworkProfile == nil {
 		return
 	}
+	vs.TCP = tcpOf(vs.NetworkProfile)
 	switch setting := vs.NetworkProfile.Profile; setting.Type {
-	case "PROTOCOL_TYPE_TCP_PROXY":
-		vs.TCP = orDefaults(setting.TCPProxy)
-	case "PROTOCOL_TYPE_TCP_FAST_PATH":
-		vs.TCP = orDefaults(setting.TCPFastPath).Proxy()
 	case "PROTOCOL_TYPE_UDP_FAST_PATH":
 		vs.UDP = orDefaults(setting.UDPFastPath)
 	case "PROTOCOL_TYPE_UDP_PROXY":
 		vs.UDP = schema.Defaults[kinds.UDPFastPath]()
 		vs.UDP.SessionIdleTimeoutS = orDefaults(setting.UDPProxy).SessionIdleTimeoutS
 	}
+}
+
+// tcpOf returns what a network profile says of TCP; nil: it is not for TCP.
+func tcpOf(profile *kinds.NetworkProfile) *kinds.TCPProxy {
+	switch setting := profile.Profile; setting.Type {
+	case "PROTOCOL_TYPE_TCP_PROXY":
+		return orDefaults(setting.TCPProxy)
+	case "PROTOCOL_TYPE_TCP_FAST_PATH":
+		return orDefaults(setting.TCPFastPath).Proxy()
+	}
+	return nil
 }
 
 func orDefaults[T any](given *T) *T {

@@ -72,6 +72,20 @@ func groupsIn(parts []part) *shadow.Groups {
 	return groups
 }
 
+// portsOfRequests are the ports through which clients come, as rules about requests see them: where connections begin
+// with PROXY headers, these tell the port. Rules about connections see that of the listener.
+func portsOfRequests(vs *model.VirtualService) []shadow.Port {
+	accepts := vs.TCP
+	if vs.IsChild() {
+		accepts = vs.ParentTCP
+	}
+	ports := portsOf(vs)
+	for i := range ports {
+		ports[i].Told = accepts != nil && len(accepts.ProxyProtocolSources) > 0
+	}
+	return ports
+}
+
 // portsOf are the ports through which clients come.
 func portsOf(vs *model.VirtualService) (ports []shadow.Port) {
 	for _, service := range vs.Ports() {
@@ -83,7 +97,7 @@ func portsOf(vs *model.VirtualService) (ports []shadow.Port) {
 
 // noteShadows finds rules of HTTP policies without effect in this virtual service.
 func (d *draft) noteShadows(sets []*compiledSet) {
-	ports := portsOf(d.vs)
+	ports := portsOfRequests(d.vs)
 	if d.report.blocked || len(ports) == 0 {
 		return
 	}
@@ -125,7 +139,7 @@ func (d *draft) noteShadowsOfChild() {
 	if d.report.blocked {
 		return
 	}
-	groups, ports := groupsIn(d.hostGroups), portsOf(d.vs)
+	groups, ports := groupsIn(d.hostGroups), portsOfRequests(d.vs)
 	var list shadow.List
 	for i, match := range d.service.GetHostMatches() {
 		for j, rule := range match.GetRules() {

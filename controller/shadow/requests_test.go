@@ -295,9 +295,14 @@ func (d dice) request() *request {
 }
 
 // What is said to have no effect has none for any of many requests. That is checked for each set alone, with any sets
-// before it, and for both sets in a virtual service with two ports.
+// before it, and for both sets in a virtual service with two ports, whose clients may tell another port in a PROXY
+// header.
 func TestNoRequestComesToARuleThatIsSaidToHaveNoEffect(t *testing.T) {
 	ports := []Port{{First: 80, Last: 80}, {First: 443, Last: 443, TLS: true, HTTP2: true}}
+	told := slices.Clone(ports)
+	for i := range told {
+		told[i].Told = true
+	}
 	kinds := map[string]int{}
 	for seed := range uint64(1500) {
 		d := dice{rand.New(rand.NewPCG(seed, 7))}
@@ -317,8 +322,12 @@ func TestNoRequestComesToARuleThatIsSaidToHaveNoEffect(t *testing.T) {
 				place[rule] = at
 			}
 		}
+		isTold, here := d.IntN(2) == 0, ports
+		if isTold {
+			here = told
+		}
 		claimed := map[string]string{}
-		for _, one := range slices.Concat(read[0].Find(), read[1].Find(), FindAll(read, ports)) {
+		for _, one := range slices.Concat(read[0].Find(), read[1].Find(), FindAll(read, here)) {
 			verb := strings.Fields(one.Why)[1]
 			what, known := map[string]string{"matches:": "matches", "rewrites:": "rewrites", "chooses": "chooses"}[verb]
 			if !known {
@@ -335,6 +344,9 @@ func TestNoRequestComesToARuleThatIsSaidToHaveNoEffect(t *testing.T) {
 		}
 		for range 300 {
 			asked := d.request()
+			if isTold && d.IntN(4) > 0 {
+				asked.port = []uint32{80, 443, 8080, 8443}[d.IntN(4)]
+			}
 			for done := range play(sets, asked) {
 				if why := claimed[done]; why != "" {
 					t.Fatalf("seed %d: set %s, and it is said that it %s\n%+v\n%s", seed, done, why, asked,

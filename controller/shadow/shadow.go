@@ -22,6 +22,7 @@ type Shadowed struct {
 type Port struct {
 	First, Last uint32
 	TLS, HTTP2  bool
+	Told        bool // rules compare the port that a PROXY header tells, which may be any
 }
 
 // What one list may cost. A rule is compared with those before it that may match all that it does: an index finds those
@@ -228,6 +229,9 @@ func (c *condition) isOfPort() bool {
 func (c *condition) at(port Port) spans[number] {
 	switch c.about {
 	case aboutPort:
+		if port.Told {
+			return most
+		}
 		return spans[number]{{number(port.First), number(port.Last)}}
 	case aboutTLS:
 		if port.TLS {

@@ -237,6 +237,7 @@ func TestOnlyRulesThatEndAListTakeFromLaterOnes(t *testing.T) {
 
 func TestPortsAndOtherSetsOfAVirtualServiceCount(t *testing.T) {
 	plain, secure := Port{First: 80, Last: 80}, Port{First: 443, Last: 445, TLS: true, HTTP2: true}
+	told, toldSecure := Port{First: 80, Last: 80, Told: true}, Port{First: 443, Last: 443, TLS: true, Told: true}
 	none := ": no port of the virtual service is like that"
 	for _, c := range []struct {
 		sets  [][]string
@@ -251,6 +252,11 @@ func TestPortsAndOtherSetsOfAVirtualServiceCount(t *testing.T) {
 			"r0 never matches: match.vs_port with match.protocol" + none},
 		{[][]string{{"request pool version=HTTP/2"}}, []Port{plain}, "r0 never matches: match.version" + none},
 		{[][]string{{"request pool version=HTTP/2"}}, []Port{plain, secure}, ""},
+		{[][]string{{"request pool port=8080", "request pool !port=80"}}, []Port{told}, ""},
+		{[][]string{{"security close port=80", "security close path^/a"}}, []Port{told}, ""},
+		{[][]string{{"security close port=1-65535", "security close path^/a"}}, []Port{told}, ""},
+		{[][]string{{"request pool port=8080 tls=1"}}, []Port{told}, "r0 never matches: match.protocol" + none},
+		{[][]string{{"request pool port=8080 tls=1"}}, []Port{told, toldSecure}, ""},
 		{[][]string{{"security close tls=1", "security close path^/a"}}, []Port{secure},
 			`r1 never matches: rule "r0" before it (http_security_policy.rules[0]) takes all that it would`},
 		{[][]string{{"security close tls=1", "security close path^/a"}}, []Port{plain, secure}, ""},
