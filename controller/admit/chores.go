@@ -12,20 +12,27 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// chores is the slow work of one write: hashing a password, making a key. It does not run in a transaction, because all
-// other writers would wait. A transaction that needs it asks for it and ends without effect. When the transaction runs
-// again, the result is there.
+// chores is the slow work of one write: hashing a password, making a key, decrypting one. It does not run in a
+// transaction, because all other writers would wait. A transaction that needs it asks for it and ends without effect.
+// When the transaction runs again, the result is there.
 type chores struct {
 	hashes map[string]string        // by password
 	made   map[string]schema.Object // by the order
+	plain  map[string]plainKey      // by the key and its passphrase
 	next   func() error
+}
+
+// plainKey is a key without its passphrase.
+type plainKey struct {
+	pem string
+	err error
 }
 
 var errAsked = errors.New("a transaction asked for a chore and was not repeated")
 
 // update is store.Update for a decision that may ask for chores.
 func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store.Tx) error) error {
-	chores.hashes, chores.made = map[string]string{}, map[string]schema.Object{}
+	chores.hashes, chores.made, chores.plain = map[string]string{}, map[string]schema.Object{}, map[string]plainKey{}
 	for {
 		err := g.store.Update(ctx, decide)
 		if !errors.Is(err, errAsked) {
@@ -59,6 +66,32 @@ func (c *chores) hash(password string) (string, error) {
 		return nil
 	}
 	return "", errAsked
+}
+
+// decrypt replaces a key under a passphrase with the plain one: engines need it so.
+func (c *chores) decrypt(kind *schema.Kind, object schema.Object) error {
+	if kind.Name != certificateKind {
+		return nil
+	}
+	sent, err := schema.Into[kinds.SSLKeyAndCertificate](object)
+	if err != nil || sent.KeyPassphrase == "" || !kinds.IsEncryptedKey(sent.Key) {
+		return nil // a check says what is wrong
+	}
+	key, passphrase := sent.Key, sent.KeyPassphrase
+	id := passphrase + "\x00" + key
+	if made, done := c.plain[id]; done {
+		if made.err != nil {
+			return &schema.FieldError{Kind: certificateKind, Field: "key", Problem: made.err.Error()}
+		}
+		object["key"] = made.pem
+		return nil
+	}
+	c.next = func() error {
+		pem, err := kinds.DecryptKey(key, passphrase)
+		c.plain[id] = plainKey{pem, err}
+		return nil
+	}
+	return errAsked
 }
 
 // fulfil puts the ordered key and certificate into an object.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -97,22 +99,26 @@ func (q *queue) fill() {
 func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
 	gate := openGate(t)
 	free := gate.chores.occupy(t)
-	for kind, object := range map[string]schema.Object{
-		"user": {"name": "eve", "password": "eve's password"},
-		"sslkeyandcertificate": {"name": "c", "certificate": schema.Object{"self_signed": true,
-			"subject": schema.Object{"common_name": "x"}}},
+	for at, each := range []struct {
+		kind   string
+		object schema.Object
+	}{
+		{"user", schema.Object{"name": "eve", "password": "eve's password"}},
+		{"sslkeyandcertificate", schema.Object{"name": "c", "certificate": schema.Object{"self_signed": true,
+			"subject": schema.Object{"common_name": "x"}}}},
+		{"sslkeyandcertificate", encryptedKey(t, "opensesame")},
 	} {
 		done := make(chan error, 1)
-		write := gate.by(t, kind)
+		write := gate.by(t, each.kind)
 		go func() {
-			_, err := gate.Create(t.Context(), write, object, "")
+			_, err := gate.Create(t.Context(), write, each.object, "")
 			done <- err
 		}()
 		for len(gate.chores.places) == 0 && len(done) == 0 { // until the transaction waits for the chore
 			runtime.Gosched()
 		}
 		if _, err := gate.Create(t.Context(), gate.by(t, "pool"),
-			schema.Object{"name": "beside " + kind}, ""); err != nil {
+			schema.Object{"name": fmt.Sprint("beside ", at)}, ""); err != nil {
 			t.Error(err)
 		}
 		free()
@@ -120,6 +126,36 @@ func TestWritersDoNotWaitForChoresOfOthers(t *testing.T) {
 			t.Error(err)
 		}
 		free = gate.chores.occupy(t)
+	}
+}
+
+// encryptedKey is a certificate whose key is under the passphrase "opensesame".
+func encryptedKey(t *testing.T, passphrase string) schema.Object {
+	t.Helper()
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../schema/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	return schema.Object{"name": "under a passphrase", "certificate": schema.Object{"certificate": read("rsa.pem")},
+		"key": read("encrypted.key"), "key_passphrase": passphrase}
+}
+
+func TestKeyUnderAPassphraseIsStoredWithoutIt(t *testing.T) {
+	gate := openGate(t)
+	write := gate.by(t, "sslkeyandcertificate")
+	if _, err := gate.Create(t.Context(), write, encryptedKey(t, "sesame"), ""); err == nil ||
+		!strings.Contains(err.Error(), "key: cannot be decrypted with key_passphrase") {
+		t.Errorf("with another passphrase: %v", err)
+	}
+	record, err := gate.Create(t.Context(), gate.by(t, "sslkeyandcertificate"), encryptedKey(t, "opensesame"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, _ := record.Object["key"].(string); !strings.HasPrefix(key, "-----BEGIN PRIVATE KEY-----") {
+		t.Errorf("stored as %.40s", key)
 	}
 }
 

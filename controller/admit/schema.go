@@ -26,6 +26,9 @@ func (g *Gate) shape(w Write, sent schema.Object, stored *store.Record, resolve 
 	if err := resolve(object); err != nil {
 		return nil, err
 	}
+	if err := w.chores.decrypt(kind, object); err != nil {
+		return nil, err
+	}
 	if err := kind.Check(object); err != nil {
 		return nil, err
 	}

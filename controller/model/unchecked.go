@@ -16,7 +16,9 @@ func (r *reading) applicationProfile(p *kinds.ApplicationProfile) *kinds.Applica
 	fill(&p.DosRateLimit.RateLimitProfile, within(r.object["dos_rl_profile"])["rl_profile"])
 	limits := p.DosRateLimit.RateLimitProfile
 	complete(limits.ClientIPConnections, limits.ClientIPRequests, limits.URIRequests, limits.ClientIPToURIRequests,
-		limits.ClientIPFailed, limits.URIFailed, limits.ClientIPToURIFailed, limits.Custom)
+		limits.ClientIPFailed, limits.URIFailed, limits.ClientIPToURIFailed, limits.ClientIPScanners,
+		limits.URIScanners,
+		limits.Custom)
 	for i := range limits.HTTPHeaders {
 		complete(&limits.HTTPHeaders[i])
 	}

@@ -69,7 +69,7 @@ func warnOfOpenEnd(subject subject, rules []kinds.Placed[kinds.AuthorizationRule
 func (r *ruleReader) warnOfRawPath(match *kinds.MatchTarget) {
 	if match != nil && match.Path != nil && !match.Path.Decoded {
 		r.warn("match.path.match_decoded_string",
-			"is false, and has no effect: a rule about /admin must hold for /%%61dmin")
+			"compares the decoded path all the same: a rule about /admin must hold for /%%61dmin")
 	}
 }
 
@@ -82,8 +82,8 @@ func (r *ruleReader) warnOfMissingClaims(rule *kinds.AuthorizationRule) {
 	for i, claim := range rule.Match.Claims() {
 		if claim.IsMandatory && claim.Text != nil && strings.HasPrefix(claim.Text.Criteria, "DOES_NOT_") {
 			r.warn(fmt.Sprintf("match.access_token.matches[%d].is_mandatory", i),
-				"is true: the rule does not refuse tokens "+
-					"that have no claim %s. Set it to false to refuse them, too", claim.Name)
+				"lets tokens without the claim %s in, because is_mandatory is true. Set it to false to refuse them, too",
+				claim.Name)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (d *draft) checkEvents(set *model.ScriptSet) {
 		event := strings.TrimPrefix(script.Event, "VS_DATASCRIPT_EVT_")
 		_, isOfTLS := strings.CutPrefix(strings.TrimPrefix(event, "CLIENT_"), "SSL_")
 		isAccept := script.Event == kinds.ScriptAccept
-		never := func(why string) { d.report.warn(d.subject, at, "scripts for %s never run: %s", event, why) }
+		never := func(why string) { d.report.block(d.subject, at, "scripts for %s never run: %s", event, why) }
 		switch {
 		case script.Event == kinds.ScriptFirstBytes && d.vs.HTTP != nil:
 			d.report.block(d.subject, at, "a script for L4_REQUEST needs an application profile of "+
@@ -69,10 +69,10 @@ func (d *draft) checkEvents(set *model.ScriptSet) {
 			d.report.block(d.subject, at, "scripts for HTTP need an application profile of "+
 				"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
 		case isOfTLS && httpsPort(d.vs) == 0:
-			never("no service port has enable_ssl")
+			never("no service port has enable_ssl. Set it, or remove them")
 		case d.vs.IsChild() && d.vs.ByRequest() && (isOfTLS || isAccept),
 			d.vs.IsChild() && (isAccept || script.Event == kinds.ScriptPreConnect):
-			never("clients connect to the parent, whose scripts see that")
+			never("clients connect to the parent. Give them to that")
 		}
 	}
 }

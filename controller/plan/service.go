@@ -54,7 +54,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		Analytics: analytics(d.subject, vs, &d.report),
 	}
 	if vs.UDP != nil {
-		d.service.Udp = udpProfile(vs)
+		d.service.Udp = udpProfile(vs, &d.report)
 	} else {
 		d.service.Tcp = tcpProfile(vs, &d.report)
 	}

@@ -9,6 +9,8 @@ import (
 const (
 	tcpPath  = "profile.tcp_proxy_profile."
 	fastPath = "PROTOCOL_TYPE_TCP_FAST_PATH"
+
+	noDirectReturn = "answers of servers pass through the engine: remove it"
 )
 
 // tcpProfile converts the settings that an engine can choose. The kernel decides about the rest of a network profile.
@@ -30,6 +32,9 @@ func noteUnheededTCP(vs *model.VirtualService, report *report) {
 		vs.NetworkProfile.Profile
 	warnUnheeded(subject, unheededOfNetworkProfile, setting, report)
 	if setting.Type == fastPath {
+		if setting.TCPFastPath != nil && setting.TCPFastPath.DSR != nil {
+			report.block(subject, "profile.tcp_fast_path_profile.dsr_profile", noDirectReturn)
+		}
 		if vs.HTTP != nil && setting.TCPFastPath != nil {
 			warnUnheeded(subject, unheededOfFastPathUnderHTTP, setting.TCPFastPath, report)
 		}

@@ -18,7 +18,11 @@ const (
 )
 
 // udpProfile converts a network profile of datagrams. Engines proxy them, whether the profile says fast path or proxy.
-func udpProfile(vs *model.VirtualService) *dataplanev1.UdpProfile {
+func udpProfile(vs *model.VirtualService, report *report) *dataplanev1.UdpProfile {
+	if vs.UDP.DSR != nil {
+		profile := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named)
+		report.block(profile, udpPath+"dsr_profile", noDirectReturn)
+	}
 	return &dataplanev1.UdpProfile{
 		IdleTimeoutS: vs.UDP.SessionIdleTimeoutS,
 		PerDatagram:  vs.UDP.PerPacketBalancing,

@@ -77,9 +77,9 @@ func keyDER(text string) ([]byte, error) {
 	return nil, errors.New("is no PEM of a private key")
 }
 
-// checkKeyPair checks that a TLS server can use the certificate with the key. It returns the leaf. The passphrase is
-// for a key that is encrypted.
-func checkKeyPair(certificatePEM, keyPEM, passphrase string) (*x509.Certificate, *schema.FieldError) {
+// checkKeyPair checks that a TLS server can use the certificate with the key. It returns the leaf. Who has a passphrase
+// has decrypted the key before.
+func checkKeyPair(certificatePEM, keyPEM string) (*x509.Certificate, *schema.FieldError) {
 	leaf, problem := parseLeaf(certificatePEM)
 	if problem != nil {
 		return nil, problem
@@ -90,9 +90,8 @@ func checkKeyPair(certificatePEM, keyPEM, passphrase string) (*x509.Certificate,
 			Problem: "is not PEM; give the private key that belongs to the certificate",
 		}
 	}
-	keyPEM, err := plainKey(keyPEM, passphrase)
-	if err != nil {
-		return nil, &schema.FieldError{Field: "key", Problem: err.Error()}
+	if IsEncryptedKey(keyPEM) {
+		return nil, &schema.FieldError{Field: "key", Problem: "is encrypted: give key_passphrase, too"}
 	}
 	der, err := keyDER(keyPEM)
 	if err != nil {
@@ -150,25 +149,12 @@ func deriveCertificate(o schema.Object, now time.Time) *schema.FieldError {
 	if problem != nil {
 		return problem
 	}
-	storePlainKey(o)
 	if params, ok := describeKey(leaf); ok {
 		o["key_params"] = params
 	}
 	describeCertificate(certificate, leaf, now)
 	deriveOCSP(o, leaf.OCSPServer)
 	return nil
-}
-
-// storePlainKey has the key stored without its passphrase, as secrets are stored: engines need it so. A check has seen
-// that the passphrase is right.
-func storePlainKey(o schema.Object) {
-	sent, err := schema.Into[SSLKeyAndCertificate](o)
-	if err != nil || sent.Key == "" {
-		return
-	}
-	if plain, err := plainKey(sent.Key, sent.KeyPassphrase); err == nil {
-		o["key"] = plain
-	}
 }
 
 func describeCertificate(o schema.Object, leaf *x509.Certificate, now time.Time) {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"bytes"
 	"crypto/x509"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -105,29 +106,25 @@ func TestTakesBackACertificateThatWasRead(t *testing.T) {
 	}
 }
 
-func TestKeysUnderAPassphraseAreStoredWithoutIt(t *testing.T) {
+func TestKeysUnderAPassphraseAreDecrypted(t *testing.T) {
 	pem := file(t, "rsa.pem")
 	want, err := DecodeKeyPair(pem, file(t, "rsa.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kindOf(t, "sslkeyandcertificate")
 	for _, name := range []string{"encrypted.key", "encrypted_3des.key", "encrypted_traditional.key"} {
-		object := schema.Object{"certificate": schema.Object{"certificate": pem}, "key": file(t, name),
-			"key_passphrase": "opensesame"}
-		k.Fill(object)
-		if err := k.Check(object); err != nil {
+		plain, err := DecryptKey(file(t, name), "opensesame")
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := k.Derive(object, issued); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if got, err := DecodeKeyPair(pem, plain); err != nil || !bytes.Equal(got.KeyDER, want.KeyDER) {
+			t.Errorf("%s becomes %s, %v", name, plain, err)
 		}
-		if err := k.Check(object); err != nil {
-			t.Errorf("%s, as it is stored: %v", name, err)
-		}
-		stored, _ := object["key"].(string)
-		if got, err := DecodeKeyPair(pem, stored); err != nil || !bytes.Equal(got.KeyDER, want.KeyDER) {
-			t.Errorf("%s is stored as %s, %v", name, stored, err)
+	}
+	for name, want := range map[string]error{"encrypted.key": errPassphrase, "encrypted_traditional.key": errPassphrase,
+		"encrypted_scrypt.key": errScheme} {
+		if _, err := DecryptKey(file(t, name), "sesame"); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}
 }
@@ -163,21 +160,6 @@ func TestRefusesACertificateThatCannotServe(t *testing.T) {
 		"a key under a passphrase": {
 			schema.Object{"certificate": schema.Object{"certificate": pem}, "key": file(t, "encrypted.key")},
 			`sslkeyandcertificate: key: is encrypted: give key_passphrase, too`,
-		},
-		"a key under another passphrase": {
-			schema.Object{"certificate": schema.Object{"certificate": pem}, "key": file(t, "encrypted.key"),
-				"key_passphrase": "sesame"},
-			`sslkeyandcertificate: key: cannot be decrypted with key_passphrase`,
-		},
-		"a traditional key under another passphrase": {
-			schema.Object{"certificate": schema.Object{"certificate": pem}, "key": file(t, "encrypted_traditional.key"),
-				"key_passphrase": "sesame"},
-			`sslkeyandcertificate: key: cannot be decrypted with key_passphrase`,
-		},
-		"a key under a passphrase in a rare way": {
-			schema.Object{"certificate": schema.Object{"certificate": pem}, "key": file(t, "encrypted_scrypt.key"),
-				"key_passphrase": "opensesame"},
-			"sslkeyandcertificate: key: " + errScheme.Error(),
 		},
 		"a key for a certificate": {
 			schema.Object{"certificate": schema.Object{"certificate": key}, "key": key},

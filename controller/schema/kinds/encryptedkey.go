@@ -14,7 +14,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"hash"
-	"strings"
 )
 
 // iterationsMost bounds the work for a passphrase: OpenSSL does 2,048 by default. A million take a third of a second.
@@ -122,14 +121,17 @@ func decode(der []byte, into any) bool {
 	return err == nil && len(rest) == 0
 }
 
-// plainKey returns the PEM of a key without a passphrase. It leaves what is not encrypted as it is.
-func plainKey(key, passphrase string) (string, error) {
+// IsEncryptedKey tells whether PEM holds a private key under a passphrase.
+func IsEncryptedKey(key string) bool {
+	block, _ := pem.Decode([]byte(key))
+	return isEncrypted(block)
+}
+
+// DecryptKey returns the PEM of an encrypted key without its passphrase. It may take a third of a second.
+func DecryptKey(key, passphrase string) (string, error) {
 	block, _ := pem.Decode([]byte(key))
 	if !isEncrypted(block) {
 		return key, nil
-	}
-	if strings.TrimSpace(passphrase) == "" {
-		return "", errors.New("is encrypted: give key_passphrase, too")
 	}
 	return decryptKey(block, passphrase)
 }

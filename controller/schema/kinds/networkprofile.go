@@ -52,7 +52,8 @@ func init() {
 			schema.NoEffect("the other settings count, whatever it is", "profile.tcp_proxy_profile.automatic"),
 			schema.NoEffect("engines always complete the handshake with a client before they connect to a server",
 				"profile.tcp_fast_path_profile.enable_syn_protection"),
-			schema.Closes("answers of servers pass through the engine: remove it",
+			schema.NoEffect(
+				"answers of servers pass through the engine, and no virtual service whose protocol has it is served",
 				"profile.tcp_fast_path_profile.dsr_profile profile.udp_fast_path_profile.dsr_profile"),
 		},
 	})

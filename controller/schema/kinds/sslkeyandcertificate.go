@@ -178,7 +178,7 @@ func (c *SSLKeyAndCertificate) Validate() *schema.FieldError {
 	case c.Key == "":
 		return &schema.FieldError{Field: "key", Problem: "is required; give the private key as PEM"}
 	}
-	leaf, problem := checkKeyPair(c.Certificate.PEM, c.Key, c.KeyPassphrase)
+	leaf, problem := checkKeyPair(c.Certificate.PEM, c.Key)
 	if problem != nil {
 		return problem
 	}
