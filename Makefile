@@ -18,7 +18,7 @@ DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell i
 GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
-ROBUSTNESS_PACKAGES := slapd freeradius postfix dovecot-imapd dovecot-pop3d vsftpd
+ROBUSTNESS_PACKAGES := bind9 slapd freeradius postfix dovecot-imapd dovecot-pop3d vsftpd
 BENCH_PACKAGES := nginx-light libnginx-mod-stream libnginx-mod-http-brotli-filter haproxy nghttp2-client python3-venv strace
 
 .PHONY: help

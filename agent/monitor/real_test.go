@@ -20,12 +20,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
+
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/tests/accept"
 )
 
 var real = flag.Bool("monitor.real", false,
-	"check real servers: slapd, freeradius, postfix, dovecot and vsftpd of Debian; needs root")
+	"check real servers: named, slapd, freeradius, postfix, dovecot and vsftpd of Debian; needs root")
 
 // place is where the configuration and the data of a real server are. Other users may read it.
 type place struct {
@@ -362,4 +364,41 @@ rsa_private_key_file=DIR/key.pem
 	}
 	p.expect(port, plan.Monitor{Type: plan.FTP, FTP: plan.FTPCheck{Filename: "status"},
 		Login: plan.Login{Username: "me", Password: "x"}}, "its answer to")
+}
+
+func TestNamedIsUp(t *testing.T) {
+	p := realServer(t)
+	port := p.port()
+	long := ""
+	for i := range 8 {
+		long += fmt.Sprintf("a.long IN TXT \"%d %s\"\n", i, strings.Repeat("y", 200))
+	}
+	p.write("zone", "$TTL 60\n@ IN SOA ns me 1 60 60 60 60\n@ IN NS ns\nns IN A 127.0.0.1\nweb IN A 192.0.2.7\n"+
+		"www IN CNAME web\nweb IN AAAA 2001:db8::7\n"+long)
+	configuration := p.write("named.conf", fmt.Sprintf(`
+options {
+	directory "DIR";
+	pid-file none;
+	session-keyfile none;
+	listen-on port %d { 127.0.0.1; };
+	listen-on-v6 { none; };
+	recursion no;
+	dnssec-validation no;
+};
+controls { };
+zone "real.test" { type primary; file "DIR/zone"; };
+`, port))
+	p.start("/usr/sbin/named", "-g", "-n", "1", "-c", configuration)
+	ask := func(name string, record uint16, contains string) plan.Monitor {
+		return plan.Monitor{Type: plan.DNS, DNS: plan.DNSCheck{Name: name, Record: record, Contains: contains,
+			Answer: plan.DNSAnswerOfType}}
+	}
+	p.expect(port, ask("web.real.test", dns.TypeA, "192.0.2.7"), "")
+	p.expect(port, ask("web.real.test", dns.TypeAAAA, "2001:db8::7"), "")
+	p.expect(port, ask("www.real.test", dns.TypeA, "192.0.2.7"), "")
+	p.expect(port, ask("a.long.real.test", dns.TypeTXT, "7 yyyy"), "") // too long for a datagram
+	p.expect(port, ask("web.real.test", dns.TypeA, "192.0.2.8"), "192.0.2.8")
+	p.expect(port, ask("web.real.test", dns.TypeMX, ""), "without a record of type MX")
+	p.expect(port, ask("nobody.real.test", dns.TypeA, ""), "NXDOMAIN for A nobody.real.test, want NOERROR")
+	p.expect(port, ask("web.other.test", dns.TypeA, ""), "REFUSED")
 }
