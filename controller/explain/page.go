@@ -99,14 +99,15 @@ func (t *teller) page() schema.Object {
 	}
 	page["drains"] = said.GetDrains()
 	for field, name := range map[string]string{
-		"security_rule": said.GetSecurityRule(), "request_rule": said.GetRequestRule(),
-		"authn_rule": said.GetAuthenticationRule(), "authz_rule": said.GetAuthorizationRule(),
+		"security_rule": said.GetSecurityRule(),
+		"authn_rule":    said.GetAuthenticationRule(), "authz_rule": said.GetAuthorizationRule(),
 		"limit": said.GetLimit(), "datascript_log": said.GetSaid(),
 	} {
 		if name != "" {
 			page[field] = name
 		}
 	}
+	t.rules(page, said)
 	if most := said.GetThroughputMbps(); most > 0 {
 		page["max_throughput"] = int64(most)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -109,10 +110,12 @@ func (t *teller) poolTold() string {
 	return fmt.Sprintf("The pool is %s: %s.", nameOr(t.poolName(said.GetPoolUuid()), said.GetPoolUuid()), by)
 }
 
-// rules says whether the client needs a certificate, and names the limit, and the rules of HTTP policies, that decide;
-// empty: none does.
+// rules says whether the client needs a certificate, and which limit and which rules decide and act; empty: none does.
 func rules(said *dataplanev1.Explanation) string {
 	var decided []string
+	if text := network(said.GetRules()); text != "" {
+		decided = append(decided, text)
+	}
 	switch said.GetClientCertificate() {
 	case dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUEST:
 		decided = append(decided, "the client may show a certificate")
@@ -136,21 +139,12 @@ func rules(said *dataplanev1.Explanation) string {
 	if name := said.GetAuthorizationRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the authorization rule %s says what the token is good for", name))
 	}
-	if name := said.GetRequestRule(); name != "" {
-		decided = append(decided, fmt.Sprintf("the request rule %s is the first that acts", name))
+	sentences := acts(said)
+	if len(decided) > 0 {
+		text := strings.Join(decided, ", and ") + "."
+		sentences = slices.Insert(sentences, 0, strings.ToUpper(text[:1])+text[1:])
 	}
-	if said.Said != nil {
-		text := "DataScripts run"
-		if lines := said.GetSaid(); lines != "" {
-			text += fmt.Sprintf(" and say %q", lines)
-		}
-		decided = append(decided, text)
-	}
-	if len(decided) == 0 {
-		return ""
-	}
-	text := strings.Join(decided, ", and ")
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	return strings.Join(sentences, " ")
 }
 
 // cacheTold says what the cache makes of the request; empty: there is none, or an answer comes before it.

@@ -57,10 +57,12 @@ response: The client would get 301 to https://a/, from the engine itself, becaus
 			VirtualServiceUuid: "vs-1", Status: 301, Cause: "redirect_to_https", Location: "https://a/"},
 		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
 engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.
-rules: The security rule office decides, and the request rule old is the first that acts.
+rules: The security rule office decides. The request rule old of house redirects to https://a/new with 302.
 response: The client would get 302 to https://a/new, from the engine itself, because of request_rule: a request rule of an HTTP policy answers.`: {
-			VirtualServiceUuid: "vs-1", SecurityRule: "office", RequestRule: "old", Status: 302,
-			Cause: "request_rule", Location: "https://a/new"},
+			VirtualServiceUuid: "vs-1", SecurityRule: "office", Status: 302,
+			Cause: "request_rule", Location: "https://a/new", Rules: &dataplanev1.RulesTold{
+				RequestRules: []*dataplanev1.RuleTold{{PolicySet: "house", Name: "old", Status: 302,
+					Location: "https://a/new"}}, RequestRulesTotal: 1}},
 		`client: 192.0.2.1:50000 would get no connection: the engine does not listen at 10.9.0.1:443. The state of web says why.
 engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.`: {},
 		"engine: No answer from the engine one: its data plane does not run.": {Error: "its data plane does not run"},

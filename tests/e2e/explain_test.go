@@ -70,6 +70,22 @@ func TestExplanationAgreesWithWhatHappens(t *testing.T) {
 		"The server would be ", "disabled", "eligible")
 }
 
+func TestExplanationTellsRulesInOrder(t *testing.T) {
+	s := policyStage(t, client.Object{"http_request_policy": requestRules(
+		object{"name": "mark", "hdr_action": list{header("HTTP_ADD_HDR", "X-Mark", "1")}},
+		object{"name": "move", "match": onPath("BEGINS_WITH", "/api"), "rewrite_url_action": object{
+			"path": object{"type": "URI_PARAM_TYPE_TOKENIZED", "tokens": list{
+				object{"type": "URI_TOKEN_TYPE_STRING", "str_value": "v2"}}}}},
+		object{"name": "choose", "match": onPath("BEGINS_WITH", "/api"), "switching_action": toPool("api")})})
+	contains(t, s.commands()("explain", plainURL("/api/x")), "The request rule mark of rules adds the header X-Mark. ",
+		"The request rule move of rules rewrites the URL to /v2. ",
+		"The request rule choose of rules chooses the pool. ", "The server is asked for /v2.", "The pool is api: ")
+	if engine := s.explained(client.Object{"url": plainURL("/")}); engine["request_rule"] != nil ||
+		!strings.Contains(fmt.Sprint(engine["request_rules"]), "name:mark") {
+		t.Errorf("the answer is %v", engine)
+	}
+}
+
 func TestQuestionsThatLeadNowhereSayWhy(t *testing.T) {
 	s := setUp(t, echo(t))
 	refused := func(fields client.Object, want string) {

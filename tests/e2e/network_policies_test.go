@@ -65,7 +65,8 @@ func TestNetworkPolicyDecidesWhoMayConnect(t *testing.T) {
 		t.Error("a scanner connects to the port for TLS")
 	}
 	explained := s.explained(client.Object{"url": plainURL("/"), "client": loopback(scanner)})
-	if !strings.Contains(fmt.Sprint(explained), "client_network_denied") {
+	if told := fmt.Sprint(explained); !strings.Contains(told, "client_network_denied") ||
+		!strings.Contains(told, " bars the client.") {
 		t.Errorf("the explanation is %v", explained)
 	}
 	s.change("ipaddrgroup", "partners", func(o client.Object) {

@@ -508,6 +508,79 @@ pub struct KeyShare {
     #[prost(sint32, tag = "3")]
     pub shift: i32,
 }
+/// What rules and scripts do to a request that nobody sends.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RulesTold {
+    /// the rule for connections that decides about the client; empty: none does
+    #[prost(string, tag = "1")]
+    pub network_rule: ::prost::alloc::string::String,
+    #[prost(bool, tag = "2")]
+    pub network_rule_bars: bool,
+    /// those that act, in their order; at most 100, and those that decide
+    #[prost(message, repeated, tag = "3")]
+    pub request_rules: ::prost::alloc::vec::Vec<RuleTold>,
+    #[prost(uint32, tag = "4")]
+    pub request_rules_total: u32,
+    /// that chooses the pool by who comes to which port; empty: none does
+    #[prost(string, tag = "5")]
+    pub pool_rule: ::prost::alloc::string::String,
+    /// a DataScript chooses it
+    #[prost(bool, tag = "6")]
+    pub pool_by_script: bool,
+    #[prost(message, repeated, tag = "7")]
+    pub script_edits: ::prost::alloc::vec::Vec<EditTold>,
+    /// What the server is asked for, where it is not what the client asks for; empty: it is.
+    #[prost(string, tag = "8")]
+    pub host: ::prost::alloc::string::String,
+    /// path and query
+    #[prost(string, tag = "9")]
+    pub target: ::prost::alloc::string::String,
+}
+/// A request rule that acts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RuleTold {
+    /// its name
+    #[prost(string, tag = "1")]
+    pub policy_set: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub edits: ::prost::alloc::vec::Vec<EditTold>,
+    /// that it rewrites to; empty: it stays
+    #[prost(string, tag = "4")]
+    pub host: ::prost::alloc::string::String,
+    /// path and query that it rewrites to; empty: it rewrites nothing
+    #[prost(string, tag = "5")]
+    pub target: ::prost::alloc::string::String,
+    /// it would, and an earlier rule has
+    #[prost(bool, tag = "6")]
+    pub rewrites_late: bool,
+    /// the pool, or the group of pools
+    #[prost(bool, tag = "7")]
+    pub chooses: bool,
+    /// it would, and an earlier rule has
+    #[prost(bool, tag = "8")]
+    pub chooses_late: bool,
+    /// that it answers; 0: it does not answer
+    #[prost(uint32, tag = "9")]
+    pub status: u32,
+    /// that it redirects to
+    #[prost(string, tag = "10")]
+    pub location: ::prost::alloc::string::String,
+    /// it neither rewrites nor redirects: the request lacks a part of the new URL
+    #[prost(bool, tag = "11")]
+    pub lacks_part: bool,
+}
+/// A field of the head, or a cookie, that is edited. Its value may be a secret.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EditTold {
+    #[prost(enumeration = "EditKind", tag = "1")]
+    pub kind: i32,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(bool, tag = "3")]
+    pub cookie: bool,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum EditKind {
@@ -2073,9 +2146,8 @@ pub struct Explanation {
     /// the name of the rule that ended the security rules; empty: none did
     #[prost(string, tag = "600")]
     pub security_rule: ::prost::alloc::string::String,
-    /// the name of the first request rule that acts; empty: none does
-    #[prost(string, tag = "601")]
-    pub request_rule: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "604")]
+    pub rules: ::core::option::Option<RulesTold>,
     /// that says whether the request needs a token; empty: none does
     #[prost(string, tag = "602")]
     pub authentication_rule: ::prost::alloc::string::String,

@@ -4,12 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_api::dataplane::v1::{self, Eligibility};
 use weir_proxy::explain::{
-    Algorithm, Bond, BoundBy, Bypass, Chosen, Explanation, FromCache, Picked, PickedMember, Question, Standing,
+    Acting, Admittance, Algorithm, Bond, BoundBy, Bypass, Chosen, EditKind, EditedName, Explanation, FromCache, Picked,
+    PickedMember, Question, RulesTold, Standing,
 };
 use weir_snapshot::{CertificateMode, HashInput, Pool};
 
 /// Beyond it a request has no place in any head.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
+
+/// Request rules that are told, beside those that decide.
+const REQUEST_RULES_MAX: usize = 100;
 
 /// Reads a question. The error says what is wrong with it.
 pub fn read(asked: &v1::Question) -> Result<Question, String> {
@@ -77,7 +81,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         Some(CertificateMode::Require) => v1::ClientCertificateMode::Require,
     }
     .into();
-    answer.request_rule = told.request_rule.clone().unwrap_or_default();
+    answer.rules = Some(write_rules(&told.rules));
     let [authentication, authorization] = told.access_rules.clone().map(Option::unwrap_or_default);
     (answer.authentication_rule, answer.authorization_rule) = (authentication, authorization);
     answer.said = told.said.clone();
@@ -128,6 +132,45 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         write_pool(&mut answer, pool, told);
     }
     answer
+}
+
+fn write_rules(told: &RulesTold) -> v1::RulesTold {
+    let edits = |edits: &[EditedName]| edits.iter().map(write_edit).collect();
+    let text = |bytes: Option<&Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let is_told = |(at, rule): &(usize, &Acting)| *at < REQUEST_RULES_MAX || rule.decides();
+    let rules = told.requests.iter().enumerate().filter(is_told).map(|(_, rule)| v1::RuleTold {
+        policy_set: rule.set.clone(),
+        name: rule.name.clone(),
+        edits: edits(&rule.edits),
+        host: text(rule.rewrites_to.as_ref().and_then(|to| to.host.as_ref())).unwrap_or_default(),
+        target: text(rule.rewrites_to.as_ref().map(|to| &to.target)).unwrap_or_default(),
+        rewrites_late: rule.rewrites_late,
+        chooses: rule.chooses,
+        chooses_late: rule.chooses_late,
+        status: rule.answer.as_ref().map_or(0, |answer| answer.status.into()),
+        location: text(rule.answer.as_ref().and_then(|answer| answer.location.as_ref())).unwrap_or_default(),
+        lacks_part: rule.lacks_part,
+    });
+    v1::RulesTold {
+        network_rule: told.network.as_ref().map(|(name, _)| name.to_string()).unwrap_or_default(),
+        network_rule_bars: told.network.as_ref().is_some_and(|(_, decided)| *decided == Admittance::Barred),
+        request_rules: rules.collect(),
+        request_rules_total: told.requests.len() as u32,
+        pool_rule: told.pool.clone().unwrap_or_default(),
+        pool_by_script: told.pool_by_script,
+        script_edits: edits(&told.edits_of_scripts),
+        host: text(told.host.as_ref()).unwrap_or_default(),
+        target: text(told.target.as_ref()).unwrap_or_default(),
+    }
+}
+
+fn write_edit(edit: &EditedName) -> v1::EditTold {
+    let kind = match edit.kind {
+        EditKind::Add => v1::EditKind::Add,
+        EditKind::Remove => v1::EditKind::Remove,
+        EditKind::Replace => v1::EditKind::Replace,
+    };
+    v1::EditTold { kind: kind.into(), name: edit.name.clone(), cookie: edit.cookie }
 }
 
 fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {

@@ -13,6 +13,7 @@ use weir_balance::{HashKey, Reason, Room};
 use weir_cache::Fit;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
+pub use weir_rules::{Acting, EditKind, EditedName};
 use weir_rules::{Asked, Conditions, Edits, Entry, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_script::{Ending, Event, Seen, SeenTls};
 use weir_snapshot::{
@@ -78,9 +79,9 @@ pub struct Explanation {
     pub group: Option<(Arc<PoolGroup>, Vec<MemberNow>)>,
     /// Why it was that pool. Also of a pool that takes over without a group.
     pub member: Option<PickedMember>,
-    /// The names of the rules that decided: of the security rules, and the first of the request rules.
+    /// The name of the one of the security rules that decided.
     pub security_rule: Option<String>,
-    pub request_rule: Option<String>,
+    pub rules: RulesTold,
     /// The names of the rules that say whether the request needs a token, and what its token is good for.
     pub access_rules: [Option<String>; 2],
     /// The client may show a certificate, or has to: the rest is what becomes of one that shows a good one where it has to.
@@ -103,6 +104,29 @@ pub struct Explanation {
     pub picked: Option<(usize, Picked)>,
     /// The request would wait until servers have fewer connections, with so many others of the worker. Then no server is picked.
     pub queued: Option<usize>,
+}
+
+/// What rules and scripts do to a request.
+#[derive(Debug, Default)]
+pub struct RulesTold {
+    /// The name of the rule for connections that lets the client in, or bars it. `None`: no rule decides about it.
+    pub network: Option<(Arc<str>, Admittance)>,
+    /// The request rules that act, in their order.
+    pub requests: Vec<Acting>,
+    /// The rule that chooses the pool by who comes to which port.
+    pub pool: Option<String>,
+    /// A script chooses the pool.
+    pub pool_by_script: bool,
+    pub edits_of_scripts: Vec<EditedName>,
+    /// What the server is asked for, where it is not what the client asks for: the host, and path and query.
+    pub host: Option<Vec<u8>>,
+    pub target: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admittance {
+    LetIn,
+    Barred,
 }
 
 /// A server of the pool.
@@ -222,7 +246,10 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     if let Some(gate) = &service.gate {
         told.throughput_mbps = gate.throughput_mbps();
         let arriving = core.arriving(question.ends());
-        gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
+        let (decided, rule) = gate.look(&arriving, now.nanos);
+        let admittance = if decided.is_ok() { Admittance::LetIn } else { Admittance::Barred };
+        told.rules.network = rule.map(|rule| (rule.name.clone(), admittance));
+        decided.map_err(Error::Barred)?;
     }
     match (listener.tls, question.tls) {
         (true, false) => return Err(Local::because(None, TLS_EXPECTED)),
@@ -237,7 +264,9 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
         service = child;
     }
     if service.http().is_none() {
-        return tell_server(core, now, (&service, Ruled::default()), None, question.ends(), told);
+        let mut ruled = Ruled::default();
+        ruled.choose_by_connection(&service, question, told);
+        return tell_server(core, now, (&service, ruled), None, question.ends(), told);
     }
     let Some(limits) = service.http().map(|http| http.request_limits) else { return Ok(()) };
     let mut fields = FieldTable::new();
@@ -334,7 +363,9 @@ fn tell_request(
             policies.rules.judge(&asked, rules, Moment::looking(now.nanos), &mut admits, &mut judged);
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rules.names().next_back().map(str::to_owned);
-            told.request_rule = judged.request_rules.names().next().map(str::to_owned);
+            if !judged.request_rules.is_empty() {
+                told.rules.requests = policies.rules.acting(&asked, rules);
+            }
             told.access_rules = [admitted.authentication, admitted.authorization].map(Option::<&String>::cloned);
             let choice = judged.pool;
             let ruled = Ruled {
@@ -354,6 +385,7 @@ fn tell_request(
     };
     tell_halt(core, &mut entering, told)?;
     if let Some(Entering { edits, .. }) = &mut entering {
+        told.rules.edits_of_scripts = edits.names_behind(0);
         let later = std::mem::replace(&mut rule_edits, std::mem::take(edits));
         rule_edits.append(later);
     }
@@ -368,10 +400,12 @@ fn tell_request(
         let begun = entering.and_then(|entering| entering.seen);
         tell_scripts(core, scripts, (question, client, now), (&service, head, &rule_edits, begun), &mut ruled, told)?;
     }
-    if let Some(rules) = service.pool_rules.as_ref().filter(|_| ruled.to.is_none()) {
-        ruled.to = rules.choose(question.client, question.listener.port()).cloned();
-    }
+    ruled.choose_by_connection(&service, question, told);
+    told.rules.edits_of_scripts.extend(ruled.edits.names_behind(0));
     rule_edits.append(std::mem::take(&mut ruled.edits));
+    let host = rule_edits.host().or(http.host_to_servers()).filter(|host| head.host != Some(*host));
+    told.rules.host = host.map(<[u8]>::to_vec);
+    told.rules.target = rule_edits.target().filter(|target| *target != head.path).map(<[u8]>::to_vec);
     told.is_rewritten = service.content.as_ref().is_some_and(|content| content.rewrite.is_some());
     told.cache = tell_cache(core, now, &service, (head, &facts), (&ruled, &rule_edits), told.certificate_mode);
     if let Some(FromCache::Hit { .. }) = told.cache {
@@ -451,6 +485,7 @@ fn tell_scripts(
                     Within::Pool | Within::Service => steered.pool.map(Destination::Pool),
                 };
                 ruled.server = steered.server;
+                told.rules.pool_by_script = ruled.to.is_some();
             }
             ruled.key = steered.key;
             ruled.bound = steered.persist.and_then(|persist| persist.server);
@@ -510,6 +545,17 @@ struct Ruled {
     key: Option<HashKey>,
     /// Where they bind it to by a key of their own.
     bound: Option<SocketAddr>,
+}
+
+impl Ruled {
+    /// Goes where a rule for connections sends the client, unless something else has chosen.
+    fn choose_by_connection(&mut self, service: &VirtualService, question: &Question, told: &mut Explanation) {
+        let Some(rules) = service.pool_rules.as_ref().filter(|_| self.to.is_none()) else { return };
+        let (listener, client) = question.ends();
+        if let Some((name, to)) = rules.choosing(client, listener.port()) {
+            (self.to, told.rules.pool) = (Some(to.clone()), Some(name.to_owned()));
+        }
+    }
 }
 
 /// What the client gets where a rule ends the request.
@@ -631,6 +677,11 @@ fn tell_pick(
         told.queued =
             Some(core.queues.len(pool.id)).filter(|waiting| pool.queue_depth.is_some_and(|most| *waiting < most));
         told.picked = told.picked.filter(|_| told.queued.is_none());
+    }
+    if let Some(head) = head
+        && let Some(own) = told.picked.and_then(|(at, _)| pool.servers.get(at)?.host.as_deref())
+    {
+        told.rules.host = (head.host != Some(own)).then(|| own.to_vec());
     }
     told.pool = Some(pool);
     aborts

@@ -21,7 +21,7 @@ use crate::{
 pub struct Policies {
     sets: Box<[Arc<PolicySet>]>,
     limits: Box<[RateRule]>,
-    needs: Needs,
+    pub(crate) needs: Needs,
     /// `None`: nothing is limited.
     tally: Option<Tally>,
 }
@@ -304,7 +304,7 @@ impl<'p> Judged<'p> {
         ControlFlow::Break(())
     }
 
-    fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
+    pub(crate) fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
         let asked = view.asked;
         let url = url(view, &rule.conditions);
         let RequestAction { edits, rewrite, then } = &rule.action;

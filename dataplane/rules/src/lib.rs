@@ -5,6 +5,7 @@
 
 mod access;
 mod acted;
+mod acting;
 mod addresses;
 mod asked;
 mod claims;
@@ -26,6 +27,7 @@ mod uri;
 
 pub use access::{Access, Authentication, Authorization, Denial, Grant, Granted};
 pub use acted::Acted;
+pub use acting::{Acting, EditedName, RewrittenTo, RuleAnswer};
 pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
 pub use claims::{ClaimMatch, ClaimValue, ClaimValues, WantedClaim};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1;
 use weir_rate::{Bucket, Limit, Moment, Place, Tally};
-use weir_rules::{Arriving, Barred, DecidedBy, NetworkPolicy};
+use weir_rules::{Arriving, Barred, Decided, DecidedBy, NetworkPolicy};
 
 use crate::{
     dosers::Dosers,
@@ -108,10 +108,10 @@ impl Gate {
         self.network.as_ref()
     }
 
-    /// Whether a connection would be barred now. Nothing is counted. `now` is in nanoseconds.
-    pub fn look(&self, arriving: &Arriving, now: u64) -> Result<(), Barred> {
-        let Some(network) = &self.network else { return Ok(()) };
-        network.judge(arriving, self.tally.as_ref(), Moment::looking(now)).0
+    /// Whether a connection would be barred now, and the rule that decides. Nothing is counted. `now` is in nanoseconds.
+    pub fn look(&self, arriving: &Arriving, now: u64) -> Decided<'_> {
+        let Some(network) = &self.network else { return (Ok(()), None) };
+        network.judge(arriving, self.tally.as_ref(), Moment::looking(now))
     }
 
     /// The rule that lets in who was let in before, as far as there still is one. Rates do not matter to it.

@@ -23,6 +23,7 @@ pub struct PoolRules(Vec<PoolRule>);
 
 #[derive(Debug)]
 struct PoolRule {
+    name: String,
     matched: ConnectionMatch,
     to: Destination,
 }
@@ -53,7 +54,14 @@ impl<'s> From<&'s Destination> for Aim<'s> {
 impl PoolRules {
     /// Where a rule sends a client of this listener. `None`: where the others go.
     pub fn choose(&self, client: SocketAddr, listener_port: u16) -> Option<&Destination> {
-        self.0.iter().find(|rule| rule.matched.holds_any(client, listener_port)).map(|rule| &rule.to)
+        self.choosing(client, listener_port).map(|(_, to)| to)
+    }
+
+    /// The same, with the name of the rule.
+    pub fn choosing(&self, client: SocketAddr, listener_port: u16) -> Option<(&str, &Destination)> {
+        let mut rules = self.0.iter();
+        let rule = rules.find(|rule| rule.matched.holds_any(client, listener_port))?;
+        Some((&rule.name, &rule.to))
     }
 
     pub(crate) fn destinations(&self) -> impl Iterator<Item = &Destination> {
@@ -128,6 +136,6 @@ impl PoolRuleReader<'_> {
             findings.error(subject, &*from.field, message);
             return None;
         };
-        Some(PoolRule { matched: matched?, to: found? })
+        Some(PoolRule { name: from.name.clone(), matched: matched?, to: found? })
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use weir_api::dataplane::v1::{self as api, network_rule::Action};
-use weir_proxy::io::{Close, Event};
+use weir_proxy::{
+    explain::{Admittance, RulesTold},
+    io::{Close, Event},
+};
 use weir_telemetry::{Cause, record::Reasons};
 
 use crate::{
@@ -169,6 +172,14 @@ fn explanation_names_the_denial_and_counts_nothing() {
     let told = stage.explain(&question(&get("a", "/")));
     let local = told.local.expect("the engine ends the connection");
     assert_eq!((local.status, local.cause), (None, "client_network_denied"));
+    let by = |rules: RulesTold| rules.network.map(|(name, decided)| (name.to_string(), decided));
+    assert_eq!(by(told.rules), Some(("strangers".into(), Admittance::Barred)));
+    let allowing = rule(&[], Action::Allow(api::Allow {}));
+    let told = Stage::new(&guarded(plan(1), vec![allowing])).explain(&question(&get("a", "/")));
+    assert_eq!(by(told.rules), Some(("strangers".into(), Admittance::LetIn)));
+    let elsewhere = rule(&["198.51.100.0/24"], deny());
+    let told = Stage::new(&guarded(plan(1), vec![elsewhere])).explain(&question(&get("a", "/")));
+    assert_eq!(by(told.rules), None, "no rule decides");
     let mut stage = Stage::new(&guarded(plan(1), vec![rule(&[], two_per_s())]));
     for _ in 0..3 {
         assert_eq!(stage.explain(&question(&get("a", "/"))).local, None);

@@ -13,6 +13,7 @@ mod departures;
 mod downgrades;
 mod ejections;
 mod excluded;
+mod explained_rules;
 mod explanations;
 mod fallbacks;
 mod groups;

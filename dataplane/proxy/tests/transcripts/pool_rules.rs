@@ -6,6 +6,7 @@ use weir_proxy::io::Event;
 use crate::{
     OK,
     datagrams::udp_plan,
+    explanations::question,
     hosted::get,
     tape::{Stage, l4_plan, plan},
 };
@@ -42,6 +43,20 @@ fn connection_goes_where_the_first_rule_that_matches_sends_it() {
     let mut stage = Stage::new(&ruled(l4_plan(1), 81));
     stage.client_from("10.0.0.1:80", OTHER);
     assert_eq!(stage.dialled_address(), "10.1.9.9:8000", "the port is enough");
+}
+
+#[test]
+fn rule_that_chooses_is_told() {
+    for plan in [plan(1), l4_plan(1)] {
+        let mut stage = Stage::new(&ruled(plan, 80));
+        for (peer, name) in [(OFFICE, Some("office")), (OTHER, None)] {
+            let mut asked = question(&get("a", "/"));
+            asked.client = peer.parse().expect("an address");
+            let told = stage.explain(&asked);
+            let pool = told.pool.expect("the client has a pool");
+            assert_eq!((told.rules.pool.as_deref(), pool.uuid == "second"), (name, name.is_some()), "{peer}");
+        }
+    }
 }
 
 #[test]

@@ -1901,8 +1901,8 @@ type Explanation struct {
 	Picked             Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
 	Servers            []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
 	ServersTotal       uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
-	SecurityRule       string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
-	RequestRule        string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
+	SecurityRule       string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"` // the name of the rule that ended the security rules; empty: none did
+	Rules              *RulesTold            `protobuf:"bytes,604,opt,name=rules,proto3" json:"rules,omitempty"`
 	AuthenticationRule string                `protobuf:"bytes,602,opt,name=authentication_rule,json=authenticationRule,proto3" json:"authentication_rule,omitempty"`                                            // that says whether the request needs a token; empty: none does
 	AuthorizationRule  string                `protobuf:"bytes,603,opt,name=authorization_rule,json=authorizationRule,proto3" json:"authorization_rule,omitempty"`                                               // that says what its token is good for; empty: none does
 	ClientCertificate  ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
@@ -2092,11 +2092,11 @@ func (x *Explanation) GetSecurityRule() string {
 	return ""
 }
 
-func (x *Explanation) GetRequestRule() string {
+func (x *Explanation) GetRules() *RulesTold {
 	if x != nil {
-		return x.RequestRule
+		return x.Rules
 	}
-	return ""
+	return nil
 }
 
 func (x *Explanation) GetAuthenticationRule() string {
@@ -6347,7 +6347,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xee\v\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x87\f\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6371,8 +6371,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06picked\x18\x11 \x01(\x0e2\x19.weir.dataplane.v1.PickedR\x06picked\x125\n" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
-	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x120\n" +
+	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x123\n" +
+	"\x05rules\x18\xdc\x04 \x01(\v2\x1c.weir.dataplane.v1.RulesToldR\x05rules\x120\n" +
 	"\x13authentication_rule\x18\xda\x04 \x01(\tR\x12authenticationRule\x12.\n" +
 	"\x12authorization_rule\x18\xdb\x04 \x01(\tR\x11authorizationRule\x12X\n" +
 	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x18\n" +
@@ -6389,7 +6389,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fis_rewritten\x18\xbf\x05 \x01(\bR\visRewritten\x123\n" +
 	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
 	"\x05_saidB\x0f\n" +
-	"\r_waits_behind\"\xa0\x01\n" +
+	"\r_waits_behindJ\x06\b\xd9\x04\x10\xda\x04\"\xa0\x01\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
@@ -6959,37 +6959,38 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*KeyDemands)(nil),             // 68: weir.dataplane.v1.KeyDemands
 	(HashInput)(0),                 // 69: weir.dataplane.v1.HashInput
 	(*Standing)(nil),               // 70: weir.dataplane.v1.Standing
-	(ClientCertificateMode)(0),     // 71: weir.dataplane.v1.ClientCertificateMode
-	(BoundBy)(0),                   // 72: weir.dataplane.v1.BoundBy
-	(Bond)(0),                      // 73: weir.dataplane.v1.Bond
-	(*CacheTold)(nil),              // 74: weir.dataplane.v1.CacheTold
-	(*HttpPolicySet)(nil),          // 75: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 76: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 77: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 78: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 79: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 80: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
-	(*ListenWhileUp)(nil),          // 82: weir.dataplane.v1.ListenWhileUp
-	(*TlsProfile)(nil),             // 83: weir.dataplane.v1.TlsProfile
-	(*TlsSelector)(nil),            // 84: weir.dataplane.v1.TlsSelector
-	(*ClientCertificates)(nil),     // 85: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 86: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 87: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 88: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 89: weir.dataplane.v1.TextMatch
-	(*HostRule)(nil),               // 90: weir.dataplane.v1.HostRule
-	(*Compression)(nil),            // 91: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 92: weir.dataplane.v1.Cache
-	(*ContentRewrite)(nil),         // 93: weir.dataplane.v1.ContentRewrite
-	(*TrueClient)(nil),             // 94: weir.dataplane.v1.TrueClient
-	(*Revocation)(nil),             // 95: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 96: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 97: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 98: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 99: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 100: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 101: weir.dataplane.v1.CacheCounters
+	(*RulesTold)(nil),              // 71: weir.dataplane.v1.RulesTold
+	(ClientCertificateMode)(0),     // 72: weir.dataplane.v1.ClientCertificateMode
+	(BoundBy)(0),                   // 73: weir.dataplane.v1.BoundBy
+	(Bond)(0),                      // 74: weir.dataplane.v1.Bond
+	(*CacheTold)(nil),              // 75: weir.dataplane.v1.CacheTold
+	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 82: weir.dataplane.v1.NetworkPolicy
+	(*ListenWhileUp)(nil),          // 83: weir.dataplane.v1.ListenWhileUp
+	(*TlsProfile)(nil),             // 84: weir.dataplane.v1.TlsProfile
+	(*TlsSelector)(nil),            // 85: weir.dataplane.v1.TlsSelector
+	(*ClientCertificates)(nil),     // 86: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 87: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 88: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 89: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 90: weir.dataplane.v1.TextMatch
+	(*HostRule)(nil),               // 91: weir.dataplane.v1.HostRule
+	(*Compression)(nil),            // 92: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 93: weir.dataplane.v1.Cache
+	(*ContentRewrite)(nil),         // 94: weir.dataplane.v1.ContentRewrite
+	(*TrueClient)(nil),             // 95: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),             // 96: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 97: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 98: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 99: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 100: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 101: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 102: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7021,106 +7022,107 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	69,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 27: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
 	70,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	71,  // 29: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
-	1,   // 30: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	29,  // 31: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	72,  // 32: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
-	73,  // 33: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
-	74,  // 34: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	33,  // 35: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	48,  // 36: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	45,  // 37: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	47,  // 38: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 39: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	75,  // 40: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	76,  // 41: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	77,  // 42: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	78,  // 43: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	79,  // 44: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	80,  // 45: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	81,  // 46: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	30,  // 47: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	32,  // 48: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	39,  // 49: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	82,  // 50: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
-	40,  // 51: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	42,  // 52: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	43,  // 53: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	44,  // 54: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	83,  // 55: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	84,  // 56: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
-	6,   // 57: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 58: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	38,  // 59: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	34,  // 60: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	85,  // 61: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	86,  // 62: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	87,  // 63: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 64: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 65: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	87,  // 66: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 67: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	36,  // 68: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	37,  // 69: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	37,  // 70: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	50,  // 71: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35,  // 72: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	89,  // 73: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	89,  // 74: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	90,  // 75: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 76: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 77: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 78: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	41,  // 79: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	91,  // 80: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	92,  // 81: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	93,  // 82: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	94,  // 83: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 84: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 85: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	46,  // 86: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	95,  // 87: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	11,  // 88: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	69,  // 89: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52,  // 90: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12,  // 91: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51,  // 92: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	96,  // 93: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	97,  // 94: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	49,  // 95: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	50,  // 96: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	98,  // 97: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	99,  // 98: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	87,  // 99: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	50,  // 100: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	83,  // 101: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54,  // 102: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55,  // 103: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56,  // 104: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59,  // 105: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65,  // 106: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	100, // 107: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	66,  // 108: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64,  // 109: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62,  // 110: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63,  // 111: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60,  // 112: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	101, // 113: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 114: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	61,  // 115: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64,  // 116: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63,  // 117: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63,  // 118: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63,  // 119: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 120: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63,  // 121: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 122: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 123: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	124, // [124:124] is the sub-list for method output_type
-	124, // [124:124] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	71,  // 29: weir.dataplane.v1.Explanation.rules:type_name -> weir.dataplane.v1.RulesTold
+	72,  // 30: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 31: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	29,  // 32: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	73,  // 33: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	74,  // 34: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	75,  // 35: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	33,  // 36: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	48,  // 37: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	45,  // 38: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	47,  // 39: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 40: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	76,  // 41: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	77,  // 42: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	78,  // 43: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	79,  // 44: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	80,  // 45: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	81,  // 46: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	82,  // 47: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	30,  // 48: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	32,  // 49: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	39,  // 50: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	83,  // 51: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
+	40,  // 52: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 53: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 54: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 55: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	84,  // 56: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	85,  // 57: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 58: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 59: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 60: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 61: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	86,  // 62: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	87,  // 63: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	88,  // 64: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 65: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 66: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 67: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 68: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 69: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 70: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 71: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 72: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 73: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	90,  // 74: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	90,  // 75: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	91,  // 76: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 77: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 78: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 79: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 80: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	92,  // 81: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	93,  // 82: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	94,  // 83: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	95,  // 84: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 85: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 86: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 87: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	96,  // 88: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 89: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	69,  // 90: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 91: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 92: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 93: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	97,  // 94: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	98,  // 95: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 96: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 97: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	99,  // 98: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	100, // 99: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	88,  // 100: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	50,  // 101: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	84,  // 102: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 103: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 104: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 105: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 106: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 107: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	101, // 108: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 109: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 110: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 111: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 112: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 113: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	102, // 114: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 115: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 116: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 117: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 118: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 119: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 120: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 121: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 122: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 123: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 124: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -2906,6 +2906,302 @@ func (x *KeyShare) GetShift() int32 {
 	return 0
 }
 
+// What rules and scripts do to a request that nobody sends.
+type RulesTold struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	NetworkRule       string                 `protobuf:"bytes,1,opt,name=network_rule,json=networkRule,proto3" json:"network_rule,omitempty"` // the rule for connections that decides about the client; empty: none does
+	NetworkRuleBars   bool                   `protobuf:"varint,2,opt,name=network_rule_bars,json=networkRuleBars,proto3" json:"network_rule_bars,omitempty"`
+	RequestRules      []*RuleTold            `protobuf:"bytes,3,rep,name=request_rules,json=requestRules,proto3" json:"request_rules,omitempty"` // those that act, in their order; at most 100, and those that decide
+	RequestRulesTotal uint32                 `protobuf:"varint,4,opt,name=request_rules_total,json=requestRulesTotal,proto3" json:"request_rules_total,omitempty"`
+	PoolRule          string                 `protobuf:"bytes,5,opt,name=pool_rule,json=poolRule,proto3" json:"pool_rule,omitempty"`                // that chooses the pool by who comes to which port; empty: none does
+	PoolByScript      bool                   `protobuf:"varint,6,opt,name=pool_by_script,json=poolByScript,proto3" json:"pool_by_script,omitempty"` // a DataScript chooses it
+	ScriptEdits       []*EditTold            `protobuf:"bytes,7,rep,name=script_edits,json=scriptEdits,proto3" json:"script_edits,omitempty"`
+	// What the server is asked for, where it is not what the client asks for; empty: it is.
+	Host          string `protobuf:"bytes,8,opt,name=host,proto3" json:"host,omitempty"`
+	Target        string `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"` // path and query
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RulesTold) Reset() {
+	*x = RulesTold{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RulesTold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RulesTold) ProtoMessage() {}
+
+func (x *RulesTold) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RulesTold.ProtoReflect.Descriptor instead.
+func (*RulesTold) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RulesTold) GetNetworkRule() string {
+	if x != nil {
+		return x.NetworkRule
+	}
+	return ""
+}
+
+func (x *RulesTold) GetNetworkRuleBars() bool {
+	if x != nil {
+		return x.NetworkRuleBars
+	}
+	return false
+}
+
+func (x *RulesTold) GetRequestRules() []*RuleTold {
+	if x != nil {
+		return x.RequestRules
+	}
+	return nil
+}
+
+func (x *RulesTold) GetRequestRulesTotal() uint32 {
+	if x != nil {
+		return x.RequestRulesTotal
+	}
+	return 0
+}
+
+func (x *RulesTold) GetPoolRule() string {
+	if x != nil {
+		return x.PoolRule
+	}
+	return ""
+}
+
+func (x *RulesTold) GetPoolByScript() bool {
+	if x != nil {
+		return x.PoolByScript
+	}
+	return false
+}
+
+func (x *RulesTold) GetScriptEdits() []*EditTold {
+	if x != nil {
+		return x.ScriptEdits
+	}
+	return nil
+}
+
+func (x *RulesTold) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RulesTold) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+// A request rule that acts.
+type RuleTold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PolicySet     string                 `protobuf:"bytes,1,opt,name=policy_set,json=policySet,proto3" json:"policy_set,omitempty"` // its name
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Edits         []*EditTold            `protobuf:"bytes,3,rep,name=edits,proto3" json:"edits,omitempty"`
+	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`                                      // that it rewrites to; empty: it stays
+	Target        string                 `protobuf:"bytes,5,opt,name=target,proto3" json:"target,omitempty"`                                  // path and query that it rewrites to; empty: it rewrites nothing
+	RewritesLate  bool                   `protobuf:"varint,6,opt,name=rewrites_late,json=rewritesLate,proto3" json:"rewrites_late,omitempty"` // it would, and an earlier rule has
+	Chooses       bool                   `protobuf:"varint,7,opt,name=chooses,proto3" json:"chooses,omitempty"`                               // the pool, or the group of pools
+	ChoosesLate   bool                   `protobuf:"varint,8,opt,name=chooses_late,json=choosesLate,proto3" json:"chooses_late,omitempty"`    // it would, and an earlier rule has
+	Status        uint32                 `protobuf:"varint,9,opt,name=status,proto3" json:"status,omitempty"`                                 // that it answers; 0: it does not answer
+	Location      string                 `protobuf:"bytes,10,opt,name=location,proto3" json:"location,omitempty"`                             // that it redirects to
+	LacksPart     bool                   `protobuf:"varint,11,opt,name=lacks_part,json=lacksPart,proto3" json:"lacks_part,omitempty"`         // it neither rewrites nor redirects: the request lacks a part of the new URL
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleTold) Reset() {
+	*x = RuleTold{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleTold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleTold) ProtoMessage() {}
+
+func (x *RuleTold) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleTold.ProtoReflect.Descriptor instead.
+func (*RuleTold) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RuleTold) GetPolicySet() string {
+	if x != nil {
+		return x.PolicySet
+	}
+	return ""
+}
+
+func (x *RuleTold) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleTold) GetEdits() []*EditTold {
+	if x != nil {
+		return x.Edits
+	}
+	return nil
+}
+
+func (x *RuleTold) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *RuleTold) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *RuleTold) GetRewritesLate() bool {
+	if x != nil {
+		return x.RewritesLate
+	}
+	return false
+}
+
+func (x *RuleTold) GetChooses() bool {
+	if x != nil {
+		return x.Chooses
+	}
+	return false
+}
+
+func (x *RuleTold) GetChoosesLate() bool {
+	if x != nil {
+		return x.ChoosesLate
+	}
+	return false
+}
+
+func (x *RuleTold) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *RuleTold) GetLocation() string {
+	if x != nil {
+		return x.Location
+	}
+	return ""
+}
+
+func (x *RuleTold) GetLacksPart() bool {
+	if x != nil {
+		return x.LacksPart
+	}
+	return false
+}
+
+// A field of the head, or a cookie, that is edited. Its value may be a secret.
+type EditTold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          EditKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.dataplane.v1.EditKind" json:"kind,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Cookie        bool                   `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EditTold) Reset() {
+	*x = EditTold{}
+	mi := &file_dataplane_v1_rules_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditTold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditTold) ProtoMessage() {}
+
+func (x *EditTold) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_rules_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditTold.ProtoReflect.Descriptor instead.
+func (*EditTold) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_rules_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *EditTold) GetKind() EditKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EditKind_EDIT_KIND_UNSPECIFIED
+}
+
+func (x *EditTold) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EditTold) GetCookie() bool {
+	if x != nil {
+		return x.Cookie
+	}
+	return false
+}
+
 var File_dataplane_v1_rules_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_rules_proto_rawDesc = "" +
@@ -3104,7 +3400,36 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\bKeyShare\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\x06R\x03tag\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\rR\x05share\x12\x14\n" +
-	"\x05shift\x18\x03 \x01(\x11R\x05shift*e\n" +
+	"\x05shift\x18\x03 \x01(\x11R\x05shift\"\xfb\x02\n" +
+	"\tRulesTold\x12!\n" +
+	"\fnetwork_rule\x18\x01 \x01(\tR\vnetworkRule\x12*\n" +
+	"\x11network_rule_bars\x18\x02 \x01(\bR\x0fnetworkRuleBars\x12@\n" +
+	"\rrequest_rules\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.RuleToldR\frequestRules\x12.\n" +
+	"\x13request_rules_total\x18\x04 \x01(\rR\x11requestRulesTotal\x12\x1b\n" +
+	"\tpool_rule\x18\x05 \x01(\tR\bpoolRule\x12$\n" +
+	"\x0epool_by_script\x18\x06 \x01(\bR\fpoolByScript\x12>\n" +
+	"\fscript_edits\x18\a \x03(\v2\x1b.weir.dataplane.v1.EditToldR\vscriptEdits\x12\x12\n" +
+	"\x04host\x18\b \x01(\tR\x04host\x12\x16\n" +
+	"\x06target\x18\t \x01(\tR\x06target\"\xd1\x02\n" +
+	"\bRuleTold\x12\x1d\n" +
+	"\n" +
+	"policy_set\x18\x01 \x01(\tR\tpolicySet\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x121\n" +
+	"\x05edits\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.EditToldR\x05edits\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x16\n" +
+	"\x06target\x18\x05 \x01(\tR\x06target\x12#\n" +
+	"\rrewrites_late\x18\x06 \x01(\bR\frewritesLate\x12\x18\n" +
+	"\achooses\x18\a \x01(\bR\achooses\x12!\n" +
+	"\fchooses_late\x18\b \x01(\bR\vchoosesLate\x12\x16\n" +
+	"\x06status\x18\t \x01(\rR\x06status\x12\x1a\n" +
+	"\blocation\x18\n" +
+	" \x01(\tR\blocation\x12\x1d\n" +
+	"\n" +
+	"lacks_part\x18\v \x01(\bR\tlacksPart\"g\n" +
+	"\bEditTold\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.weir.dataplane.v1.EditKindR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06cookie\x18\x03 \x01(\bR\x06cookie*e\n" +
 	"\bEditKind\x12\x19\n" +
 	"\x15EDIT_KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEDIT_KIND_ADD\x10\x01\x12\x14\n" +
@@ -3161,7 +3486,7 @@ func file_dataplane_v1_rules_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_rules_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_dataplane_v1_rules_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_dataplane_v1_rules_proto_goTypes = []any{
 	(EditKind)(0),            // 0: weir.dataplane.v1.EditKind
 	(HeaderVariable)(0),      // 1: weir.dataplane.v1.HeaderVariable
@@ -3204,6 +3529,9 @@ var file_dataplane_v1_rules_proto_goTypes = []any{
 	(*KeyShares)(nil),        // 38: weir.dataplane.v1.KeyShares
 	(*LimitShares)(nil),      // 39: weir.dataplane.v1.LimitShares
 	(*KeyShare)(nil),         // 40: weir.dataplane.v1.KeyShare
+	(*RulesTold)(nil),        // 41: weir.dataplane.v1.RulesTold
+	(*RuleTold)(nil),         // 42: weir.dataplane.v1.RuleTold
+	(*EditTold)(nil),         // 43: weir.dataplane.v1.EditTold
 }
 var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	15, // 0: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
@@ -3265,11 +3593,15 @@ var file_dataplane_v1_rules_proto_depIdxs = []int32{
 	37, // 56: weir.dataplane.v1.LimitDemand.keys:type_name -> weir.dataplane.v1.KeyDemand
 	39, // 57: weir.dataplane.v1.KeyShares.limits:type_name -> weir.dataplane.v1.LimitShares
 	40, // 58: weir.dataplane.v1.LimitShares.keys:type_name -> weir.dataplane.v1.KeyShare
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	42, // 59: weir.dataplane.v1.RulesTold.request_rules:type_name -> weir.dataplane.v1.RuleTold
+	43, // 60: weir.dataplane.v1.RulesTold.script_edits:type_name -> weir.dataplane.v1.EditTold
+	43, // 61: weir.dataplane.v1.RuleTold.edits:type_name -> weir.dataplane.v1.EditTold
+	0,  // 62: weir.dataplane.v1.EditTold.kind:type_name -> weir.dataplane.v1.EditKind
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_rules_proto_init() }
@@ -3300,7 +3632,7 @@ func file_dataplane_v1_rules_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_rules_proto_rawDesc), len(file_dataplane_v1_rules_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   37,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
