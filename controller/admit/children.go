@@ -52,7 +52,7 @@ func hostsAreFree(view *store.View, stored, written *store.Record) error {
 	case givesRequests(parent) != givesRequests(written):
 		return refuse("vh_type", "differs from that of its parent %s: set the same", parent.Name)
 	}
-	for _, wish := range child.Wishes() {
+	for _, wish := range child.Wishes(nil) {
 		for other := range view.Indexed(wishKey(parentUUID, wish)) {
 			if other.UUID != written.UUID {
 				return refuse(wish.Field, "is wanted by child %s of the same parent already", other.Name)

@@ -11,7 +11,7 @@ func IndexKeys(record *store.Record) (keys []string) {
 		}
 	}
 	if child, parentUUID := childOf(record); child != nil {
-		for _, wish := range child.Wishes() {
+		for _, wish := range child.Wishes(nil) {
 			keys = append(keys, wishKey(parentUUID, wish))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // pathsOf returns what the only rule of the child compares paths with.
@@ -52,7 +53,7 @@ func TestAChildFollowsTheStringGroupsOfItsRules(t *testing.T) {
 		t.Errorf("the paths of the model before became %q", got)
 	}
 	var many []string
-	for i := range textsMost {
+	for i := range kinds.TextsMost {
 		many = append(many, fmt.Sprint("/", i))
 	}
 	_, findings := change(many...)

@@ -58,6 +58,8 @@ type VirtualService struct {
 
 	LogGroups  Content                  // that the filters of logs name
 	HostGroups map[string]*AddressGroup // of a child: what vh_matches compares with, by reference
+	// of a child: which texts of vh_matches are those of string groups
+	TextOrigins kinds.Origins
 	// of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
 	Parent *VirtualService
 	// Of the parent: its profile, and the PKI profile that this names. Nil also if they are not there.

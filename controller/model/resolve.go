@@ -334,7 +334,7 @@ func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
 		}
 	}
 	vs.HostGroups = found.AddressGroups
-	vs.VHMatches = withTexts(from, vs.VHMatches, found.StringGroups)
+	vs.VHMatches, vs.TextOrigins = kinds.WithTexts(vs.VHMatches, found.StringGroups, from.find)
 }
 
 // resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.

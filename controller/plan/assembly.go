@@ -13,6 +13,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
@@ -81,6 +82,11 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 	parentsFirst(added)
 	for _, share := range added {
 		if !a.claim(share) {
+			return false
+		}
+	}
+	for _, share := range added {
+		if !a.claimTexts(share) {
 			return false
 		}
 	}
@@ -194,9 +200,10 @@ func bySeat(a, b *share) int {
 	)
 }
 
-// givePorts gives the shares their ports, in this order, and then the children what they want of their parents. It
-// blocks the shares that do not get theirs. Their findings name the owners at the end, so they do not depend on the
-// order of the others.
+// givePorts gives the shares their ports, in this order, and then the children what they want of their parents: first
+// what they want by their own texts, and then what by those of string groups, by their names, so that all engines give
+// the same. It blocks the shares that do not get theirs. Their findings name the owners at the end, so they do not
+// depend on the order of the others.
 func (a *assembly) givePorts(shares []*share) {
 	parentsFirst(shares)
 	firstChild := slices.IndexFunc(shares, (*share).isChild)
@@ -204,9 +211,17 @@ func (a *assembly) givePorts(shares []*share) {
 		firstChild = len(shares)
 	}
 	for _, shares := range [][]*share{shares[:firstChild], shares[firstChild:]} {
-		var refused []*share
+		var given, refused []*share
 		for _, share := range shares {
-			if !a.claim(share) {
+			if a.claim(share) {
+				given = append(given, share)
+			} else {
+				refused = append(refused, share)
+			}
+		}
+		slices.SortFunc(given, byName)
+		for _, share := range given {
+			if !a.claimTexts(share) {
 				refused = append(refused, share)
 			}
 		}
@@ -214,6 +229,10 @@ func (a *assembly) givePorts(shares []*share) {
 			a.refuse(share)
 		}
 	}
+}
+
+func byName(a, b *share) int {
+	return cmp.Or(strings.Compare(a.draft.vs.Name, b.draft.vs.Name), strings.Compare(a.draft.vs.UUID, b.draft.vs.UUID))
 }
 
 func (s *share) isChild() bool { return s.draft.vs.IsChild() }
@@ -230,7 +249,8 @@ func parentsFirst(shares []*share) {
 	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(a.rank(), b.rank()) })
 }
 
-// claim gives a share its ports. It returns false if one of them is taken. A share that adds nothing needs none.
+// claim gives a share its ports, and a child what it wants by its own texts. It returns false if one of them is taken.
+// A share that adds nothing needs none.
 func (a *assembly) claim(share *share) bool {
 	a.shares[share.draft.vs.UUID] = share
 	if share.isChild() {
@@ -239,15 +259,31 @@ func (a *assembly) claim(share *share) bool {
 	if share.absent {
 		return true
 	}
-	claims := share.draft.claims
-	if slices.ContainsFunc(claims, func(c claim) bool { return a.taken[c.key()] != nil }) {
+	if !a.take(share.draft, func(c claim) bool { return c.group == "" }) {
 		return false
-	}
-	for _, claim := range claims {
-		a.taken[claim.key()] = share.draft
 	}
 	if share.draft.advertisement != nil {
 		a.contexts[share.draft.vs.VrfContext]++
+	}
+	return true
+}
+
+// claimTexts gives a child what it wants by texts of string groups, when all children have what they want by their own.
+func (a *assembly) claimTexts(share *share) bool {
+	return share.absent || a.take(share.draft, func(c claim) bool { return c.group != "" })
+}
+
+// take gives a draft those of its claims that are meant, unless another draft has one of them.
+func (a *assembly) take(draft *draft, meant func(claim) bool) bool {
+	for _, claim := range draft.claims {
+		if owner := a.taken[claim.key()]; meant(claim) && owner != nil && owner != draft {
+			return false
+		}
+	}
+	for _, claim := range draft.claims {
+		if meant(claim) {
+			a.taken[claim.key()] = draft
+		}
 	}
 	return true
 }
@@ -287,20 +323,35 @@ func (s *share) refuseClients(parent *model.VirtualService) {
 func (a *assembly) refuse(share *share) {
 	draft := share.draft
 	share.absent = true
-	for _, claim := range draft.claims {
-		a.contested[claim.key()] = true
-		owner := a.taken[claim.key()]
+	said := map[[3]string]bool{} // about groups: one finding for each rule, group and owner, with the first text
+	for _, c := range draft.claims {
+		a.contested[c.key()] = true
+		owner := a.taken[c.key()]
 		switch {
-		case owner == nil:
-		case claim.parent != "":
-			share.report.block(draft.subject, claim.field, "is wanted by child %s of the same parent already",
+		case owner == nil || owner == draft:
+		case c.group != "":
+			about := [...]string{c.field, c.group, owner.vs.UUID}
+			if !said[about] {
+				said[about] = true
+				share.report.block(draft.subject, c.field, "what it wants by string group %s%s is wanted by child %s "+
+					"of the same parent already", c.group, shownText(c.text), owner.subject.name)
+			}
+		case c.parent != "":
+			share.report.block(draft.subject, c.field, "is wanted by child %s of the same parent already",
 				owner.subject.name)
 		default:
-			share.report.block(draft.subject, portField(draft.vs, uint32(claim.at.Port())),
+			share.report.block(draft.subject, portField(draft.vs, uint32(c.at.Port())),
 				"%s is served by virtual service %s already%s",
-				claim.at, owner.subject.name, elsewhere(draft.vs, owner.vs))
+				c.at, owner.subject.name, elsewhere(draft.vs, owner.vs))
 		}
 	}
+}
+
+func shownText(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + schema.Show(text) + ")"
 }
 
 // bring adds the resources of a share, unless something blocks the share.

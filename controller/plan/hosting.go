@@ -18,11 +18,12 @@ type claim struct {
 	at           port
 	parent, wish string // if it is not a port
 	field        string // where the operator wrote the wish
+	text, group  string // of the wish: see kinds.Wish
 }
 
 // key leaves out what does not tell claims apart.
 func (c claim) key() claim {
-	c.field = ""
+	c.field, c.text, c.group = "", "", ""
 	return c
 }
 
@@ -50,7 +51,7 @@ func refuseRole(subject subject, vs *model.VirtualService, report *report) {
 		report.block(subject, "vh_parent_vs_ref",
 			"its parent %s has no port with enable_ssl, and clients name no server "+
 				"without TLS: set enable_ssl there, or use VS_TYPE_VH_ENHANCED for both", parent.Name)
-	case len(vs.Wishes()) == 0:
+	case len(wishesOf(vs)) == 0:
 		report.block(subject, wishField(vs), "is empty: its parent has no client for it")
 	}
 }
@@ -83,8 +84,10 @@ func hasOwnTLS(vs *model.VirtualService) bool { return !vs.IsChild() || !vs.ByRe
 
 // wishesOf returns what a child claims of its parent.
 func wishesOf(vs *model.VirtualService) (claims []claim) {
-	for _, wish := range vs.Wishes() {
-		claims = append(claims, claim{parent: vs.SeatsOf(), wish: wish.Key, field: wish.Field})
+	for _, wish := range vs.Wishes(vs.TextOrigins) {
+		claims = append(claims, claim{
+			parent: vs.SeatsOf(), wish: wish.Key, field: wish.Field, text: wish.Text, group: wish.Group,
+		})
 	}
 	return claims
 }
@@ -161,7 +164,7 @@ func (r *ruleReader) pathOfHost(path *kinds.PathMatch) *dataplanev1.TextMatch {
 		r.refuse("matches.path.match_criteria",
 			"engines do not match regular expressions yet: use EQUALS, BEGINS_WITH, ENDS_WITH or CONTAINS")
 	}
-	if len(path.GroupRefs) > 0 { // the schema has a finding about that
+	if len(path.GroupRefs) > 0 { // the model has a finding about that
 		r.report.blocked = true
 	}
 	return &dataplanev1.TextMatch{

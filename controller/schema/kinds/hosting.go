@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -51,52 +52,61 @@ func (vs *VirtualService) ByRequest() bool { return vs.VHType == vhEnhanced }
 type Wish struct {
 	Field string // "vh_domain_name[0]"
 	Key   string // equal for equal wishes
+	Text  string // what is compared, as it was written
+	Group string // name of the string group, or of several, that the wish comes from; empty: the child's own
 }
 
-// Wishes returns what a child wants. Paths of string groups are known where these are resolved.
-func (vs *VirtualService) Wishes() (wishes []Wish) {
+// Wishes returns what a child wants. Texts of string groups are among them if WithTexts has added these; origins tells
+// which they are.
+func (vs *VirtualService) Wishes(origins Origins) (wishes []Wish) {
 	if !vs.ByRequest() {
 		for i, name := range vs.VHDomainNames {
-			wishes = append(wishes, Wish{fmt.Sprintf("vh_domain_name[%d]", i), strings.ToLower(name)})
+			wishes = append(wishes, Wish{Field: fmt.Sprintf("vh_domain_name[%d]", i), Key: strings.ToLower(name),
+				Text: name})
 		}
 		return wishes
 	}
 	for i, match := range vs.VHMatches {
 		field, host := fmt.Sprintf("vh_matches[%d]", i), strings.ToLower(match.Host)
 		if len(match.Rules) == 0 {
-			wishes = append(wishes, Wish{field, host})
+			wishes = append(wishes, Wish{Field: field, Key: host, Text: match.Host})
 		}
 		for j, rule := range match.Rules {
-			for _, path := range rule.paths() {
-				wishes = append(wishes, Wish{fmt.Sprintf("%s.rules[%d]", field, j), host + path})
+			for _, wish := range rule.wishes(origins[rule.Matches]) {
+				wish.Field, wish.Key = fmt.Sprintf("%s.rules[%d]", field, j), host+wish.Key
+				wishes = append(wishes, wish)
 			}
 		}
 	}
 	return wishes
 }
 
-// paths returns a text for each thing that a rule matches: one for each value, unless no value may match.
-func (r *VHMatchRule) paths() []string {
+// wishes returns a wish for each thing that a rule matches: one for each value, unless no value may match.
+func (r *VHMatchRule) wishes(from origin) []Wish {
 	if r.Matches == nil {
-		return []string{""}
+		return []Wish{{}}
 	}
-	beside := r.Matches.besidePath()
+	beside, query := r.Matches.besidePath(), strings.Join(from.query, ", ")
 	if r.Matches.Path == nil {
-		return []string{beside}
+		return []Wish{{Key: beside, Group: query}}
 	}
-	path := *r.Matches.Path
+	path := r.Matches.Path
+	values := path.Values
 	if path.Case != "SENSITIVE" {
-		path.Values = lowered(path.Values)
+		values = lowered(values)
 	}
 	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)
 	if strings.Contains(path.Criteria, "NOT") {
-		return []string{how + fmt.Sprintf("%q", append(path.Values, path.GroupRefs...)) + beside}
+		key := how + fmt.Sprintf("%q", slices.Concat(values, path.GroupRefs)) + beside
+		return []Wish{{Key: key, Group: cmp.Or(strings.Join(namesIn(from.path), ", "), query)}}
 	}
-	var texts []string
-	for _, value := range path.Values {
-		texts = append(texts, how+fmt.Sprintf("%q", value)+beside)
+	var wishes []Wish
+	for i, value := range values {
+		text := path.Values[i]
+		key := how + fmt.Sprintf("%q", value) + beside
+		wishes = append(wishes, Wish{Key: key, Text: text, Group: cmp.Or(from.path[text], query)})
 	}
-	return texts
+	return wishes
 }
 
 // besidePath returns a text that tells apart what matches compare beside the path; empty: nothing.
