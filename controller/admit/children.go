@@ -27,6 +27,9 @@ func wishKey(parentUUID string, wish kinds.Wish) string { return "wish " + paren
 // hostsAreFree refuses a write after which two children of a parent would want the same host, or the same path of it,
 // and one that leaves a child with a parent of another kind. view has the written object already.
 func hostsAreFree(view *store.View, stored, written *store.Record) error {
+	if written.Kind == textsKind {
+		return textsOfGroupAreFree(view, stored, written)
+	}
 	if written.Kind != serviceKind {
 		return nil
 	}
@@ -59,7 +62,7 @@ func hostsAreFree(view *store.View, stored, written *store.Record) error {
 			}
 		}
 	}
-	return nil
+	return textsOfChildAreFree(view, stored, child, written.UUID, parentUUID)
 }
 
 func givesRequests(record *store.Record) bool {

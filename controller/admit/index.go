@@ -14,6 +14,7 @@ func IndexKeys(record *store.Record) (keys []string) {
 		for _, wish := range child.Wishes(nil) {
 			keys = append(keys, wishKey(parentUUID, wish))
 		}
+		keys = append(keys, groupsKeys(child, parentUUID)...)
 	}
 	return keys
 }

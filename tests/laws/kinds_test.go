@@ -26,7 +26,8 @@ var mayNameKinds = map[string][]string{
 	"controller/schema": {"tenant", "cloud"}, // who owns an object; a reference by name may name its cloud
 	"controller/admit": {"user", "role", "tenant", "cloud", // who may do what, and where
 		"sslkeyandcertificate", "systemconfiguration", // keys are made; the portal needs one
-		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
+		"virtualservice", "vsvip", "networkprofile", // no two listen at one place
+		"stringgroup"}, // no two children want the same
 	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
