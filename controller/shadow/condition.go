@@ -98,6 +98,10 @@ func unmapped(one span[netip.Addr]) span[netip.Addr] {
 	return one
 }
 
+// contentMost bounds the texts, and the ranges of addresses, that a comparison reads of groups. Comparisons with more
+// are known by their groups alone: each rule of a set may name many large groups.
+const contentMost = 256
+
 // addressesOf reads a comparison of addresses.
 func (r *reader) addressesOf(from *dataplanev1.AddressMatch, about, field string) {
 	if from == nil {
@@ -106,7 +110,10 @@ func (r *reader) addressesOf(from *dataplanev1.AddressMatch, about, field string
 	all, ok := spansIn(from.GetSubnets(), from.GetRanges())
 	for _, uuid := range from.GetAddressGroupUuids() {
 		group, known := r.groups.addresses[uuid]
-		all, ok = append(all, group...), ok && known
+		if ok = ok && known && len(all)+len(group) <= contentMost; !ok {
+			break
+		}
+		all = append(all, group...)
 	}
 	if !ok {
 		r.add(condition{about: about, field: field, opaque: from.String()})
@@ -228,7 +235,7 @@ func (r *reader) textsOf(from *dataplanev1.TextMatch, of compared) {
 	values := from.GetValues()
 	for _, uuid := range from.GetStringGroupUuids() {
 		pairs, known := r.groups.texts[uuid]
-		if !known {
+		if !known || len(values)+len(pairs) > contentMost {
 			r.add(condition{about: of.about, field: of.field, opaque: from.String()})
 			return
 		}

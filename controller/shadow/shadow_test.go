@@ -3,6 +3,8 @@ package shadow
 import (
 	"fmt"
 	"math"
+	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -397,5 +399,37 @@ func TestThousandsOfRulesAreComparedInMilliseconds(t *testing.T) {
 		if took > 200*time.Millisecond { // of a busy machine
 			t.Errorf("%s: %v", name, took)
 		}
+	}
+}
+
+func TestRulesThatNameLargeGroupsTakeLittleMemory(t *testing.T) {
+	large := &Groups{
+		texts:     map[string][]*dataplanev1.StringPair{"large": nil},
+		addresses: map[string][]span[netip.Addr]{"large": nil},
+	}
+	for i := range 10_000 {
+		large.texts["large"] = append(large.texts["large"], &dataplanev1.StringPair{Key: fmt.Sprint("text ", i)})
+		at := netip.AddrFrom4([4]byte{10, 0, byte(i / 128), byte(i % 128 * 2)})
+		large.addresses["large"] = append(large.addresses["large"], span[netip.Addr]{at, at})
+	}
+	set := &dataplanev1.HttpPolicySet{Uuid: "large"}
+	for i := range 300 {
+		set.SecurityRules = append(set.SecurityRules, &dataplanev1.HttpSecurityRule{
+			Rule: &dataplanev1.HttpRule{Name: fmt.Sprint(i), Position: uint32(i), Match: &dataplanev1.HttpMatch{
+				Host: &dataplanev1.TextMatch{Criterion: dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS,
+					Values: []string{fmt.Sprintf("h%d.test", i)}},
+				Path: &dataplanev1.TextMatch{Criterion: dataplanev1.TextCriterion_TEXT_CRITERION_CONTAINS,
+					StringGroupUuids: slices.Repeat([]string{"large"}, 10)},
+				Client: &dataplanev1.AddressMatch{AddressGroupUuids: slices.Repeat([]string{"large"}, 10)},
+			}},
+			Action: &dataplanev1.HttpSecurityRule_Close{Close: &dataplanev1.Close{}},
+		})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found := Of(set, large).Security.Find()
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 20<<20 || len(found) > 0 {
+		t.Errorf("took %d MiB, and found %d rules", taken>>20, len(found))
 	}
 }
