@@ -16,7 +16,7 @@ const downMin = 2
 
 // tend has virtual services that listen only while they are up do so, by the servers that the data plane goes to. A
 // socket that is shut stays bound, so that no other program gets its port. The data plane has it, too, and needs no
-// word: it is told by the kernel.
+// word: it is told by the kernel. A new data plane takes sockets that are shut.
 func (s *Supervisor) tend(up map[plan.Member]bool) {
 	s.samples++
 	held := s.rollout.served()
@@ -98,12 +98,4 @@ func (s sockets) setListening(all places, listens bool) (changed bool, failed er
 func isListening(descriptor int) bool {
 	listens, err := unix.GetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	return err == nil && listens != 0
-}
-
-// ready has the sockets listen that a data plane does not have yet: it takes no others.
-func (l *life) ready(owned sockets, all places) error {
-	missing := maps.Clone(all)
-	maps.DeleteFunc(missing, func(place slot, _ plan.Listener) bool { return l.handed[place] })
-	_, err := owned.setListening(missing, true)
-	return err
 }

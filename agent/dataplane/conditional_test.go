@@ -15,16 +15,37 @@ import (
 
 // whileUp is a Plan with a virtual service that listens while its pool is up; without a condition it always does.
 func whileUp(revision uint64, port uint32, conditional bool) *plan.Plan {
+	return planWith(revision, conditionalAt("vs", port, conditional))
+}
+
+// planWith is a Plan with these virtual services and their pool.
+func planWith(revision uint64, services ...*enginev1.Resource) *plan.Plan {
+	pool := &dataplanev1.Pool{Uuid: "p", Servers: []*dataplanev1.Server{{Id: "s", Address: "127.0.0.1", Enabled: true}}}
+	return planOf(revision, append(services, &enginev1.Resource{Uuid: "p",
+		Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: pool}}})...)
+}
+
+// conditionalAt is a virtual service that listens while its pool is up; without a condition it always does.
+func conditionalAt(uuid string, port uint32, conditional bool) *enginev1.Resource {
 	resource := serviceAt(port)
+	resource.Uuid = uuid
 	service := resource.GetVirtualService()
-	service.PoolUuid = "p"
+	service.Uuid, service.PoolUuid = uuid, "p"
 	if conditional {
 		service.ListenWhileUp = &dataplanev1.ListenWhileUp{}
 	}
-	pool := &dataplanev1.Pool{Uuid: "p", Servers: []*dataplanev1.Server{{Id: "s", Address: "127.0.0.1", Enabled: true}}}
-	return planOf(revision, &enginev1.Resource{Uuid: "p",
-		Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{Pool: pool}}},
-		resource)
+	return resource
+}
+
+// take listens at a port that is free, as another program.
+func (r *rig) take(port uint32) net.Listener {
+	r.Helper()
+	other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { other.Close() })
+	return other
 }
 
 // sample has the data plane say whether it goes to the server of whileUp, and waits until the agent has heard it.
@@ -78,7 +99,7 @@ func TestVirtualServiceListensWhileItIsUp(t *testing.T) {
 	r.expectListening(port, "without a condition, while it is down", true)
 }
 
-func TestDataPlaneGetsSocketsThatListen(t *testing.T) {
+func TestNewDataPlaneGetsSocketsThatAreShut(t *testing.T) {
 	r := newRig(t)
 	port := freePort(t)
 	far := r.serve(whileUp(1, port, true))
@@ -89,12 +110,30 @@ func TestDataPlaneGetsSocketsThatListen(t *testing.T) {
 	far = r.accept(0)
 	r.expect("running at 0")
 	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	r.expectListening(port, "for a data plane that is new", true)
 	r.answer(far, ackOf(1))
 	r.expect("running at 1")
+	r.expectListening(port, "for a data plane that is new", false)
+	r.sample(far, true)
+	r.expectListening(port, "when it is up again", true)
+}
+
+func TestPortThatAnotherProgramTookKeepsNoPlanFromANewDataPlane(t *testing.T) {
+	r := newRig(t)
+	port, always := freePort(t), freePort(t)
+	far := r.serve(planWith(1, conditionalAt("vs", port, true), conditionalAt("always", always, false)))
 	r.sample(far, false)
 	r.sample(far, false)
-	r.expectListening(port, "while it is still down", false)
+	other := r.take(port)
+	far.Close()
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "4 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1")
+	r.expectListening(always, "for a data plane that is new", true)
+	other.Close()
+	r.sample(far, true)
+	r.expectListening(port, "when the other program has ended", true)
 }
 
 func TestSocketThatIsShutKeepsItsPort(t *testing.T) {

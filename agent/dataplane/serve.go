@@ -122,9 +122,6 @@ func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
 		err := s.sockets.open(s.step.comes, s.Segments)
-		if err == nil {
-			err = life.ready(s.sockets, s.step.comes)
-		}
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
 			s.conclude(life, false, failed.findings())
 			continue

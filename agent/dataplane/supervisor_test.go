@@ -105,14 +105,14 @@ func (r *rig) run() {
 	r.Cleanup(func() { cancel(); running.Wait(); r.listener.Close() })
 }
 
-// serve runs the supervisor with a first Plan of one virtual service, until a data plane has applied it.
+// serve runs the supervisor with a first Plan, until a data plane has applied it.
 func (r *rig) serve(first *plan.Plan) (far *net.UnixConn) {
 	r.Helper()
 	r.supervisor.Apply(first)
 	r.run()
 	far = r.accept(0)
 	r.expect("running at 0")
-	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.expectFrames(far, "1 states", fmt.Sprintf("%d sockets", 2*len(first.Listeners)), "plan 1")
 	r.answer(far, ackOf(1))
 	r.expect("running at 1", "applied 1")
 	r.expectFrames(far, "1 states")

@@ -193,6 +193,30 @@ mod tests {
     }
 
     #[test]
+    fn socket_that_is_shut_already_costs_no_time_and_takes_clients_when_it_listens() {
+        let socket = at_its_own_port();
+        let shared = TcpStream::from(OwnedFd::from(socket.try_clone().unwrap()));
+        shared.shutdown(Shutdown::Read).unwrap();
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let at = reactor.listen(socket.into(), SocketOptions::default()).unwrap().address;
+        assert_eq!(reactor.listeners().len(), 1);
+        assert_eq!(TcpStream::connect(at).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(accepted(&mut reactor), 0);
+        let begun = std::time::Instant::now();
+        for _ in 0..10 {
+            reactor.poll(Some(Duration::from_millis(5)), &mut Vec::new()).unwrap();
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(25), "it is reported again and again");
+        // SAFETY: no pointers; the descriptor is open.
+        assert_eq!(unsafe { libc::listen(shared.as_raw_fd(), 16) }, 0);
+        for _ in 0..2 {
+            let _client = TcpStream::connect(at).unwrap();
+            assert_eq!(accepted(&mut reactor), 1);
+        }
+        assert!(!reactor.listeners.at(0).unwrap().is_shut);
+    }
+
+    #[test]
     fn socket_that_is_shut_while_a_client_waits_pauses_no_other() {
         let socket = at_its_own_port();
         let shared = TcpStream::from(OwnedFd::from(socket.try_clone().unwrap()));

@@ -37,7 +37,8 @@ pub struct Listener {
     pub socket: TcpListener,
     pub at: TransportAddress,
     pub options: SocketOptions,
-    /// The agent has shut the socket: the kernel refuses clients, until the agent has it listen again.
+    /// The socket is bound and does not listen, because the agent has shut it: the kernel refuses clients, until the
+    /// agent has it listen again.
     pub is_shut: bool,
     take: u32,
     /// The batch in which the last `take` was used up.
@@ -46,13 +47,15 @@ pub struct Listener {
 
 impl Listener {
     pub fn new(fd: OwnedFd, options: SocketOptions) -> io::Result<Self> {
-        if !socket::is_listening(fd.as_fd()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the descriptor is not a listening TCP socket"));
+        let is_shut = !socket::is_listening(fd.as_fd());
+        if is_shut && !socket::can_listen(fd.as_fd()) {
+            let why = "the descriptor is neither a listening TCP socket nor a bound one that is not connected";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let socket = TcpListener::from(fd);
         socket.set_nonblocking(true)?;
         let at = TransportAddress::tcp(socket.local_addr()?);
-        let listener = Self { socket, at, options, is_shut: false, take: 1, used_up: 0 };
+        let listener = Self { socket, at, options, is_shut, take: 1, used_up: 0 };
         listener.set_options()?;
         Ok(listener)
     }
@@ -152,7 +155,10 @@ mod tests {
     fn refuses_descriptor_that_does_not_listen_and_one_of_another_protocol() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let datagrams = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        for fd in [OwnedFd::from(one), datagrams.into()] {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connected = std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let unbound = socket::open(&"127.0.0.1:80".parse().unwrap(), None).unwrap();
+        for fd in [OwnedFd::from(one), datagrams.into(), connected.into(), unbound.into()] {
             assert!(Listener::new(fd, SocketOptions::default()).is_err());
         }
     }

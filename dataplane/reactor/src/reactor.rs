@@ -198,7 +198,9 @@ impl Driver for Reactor {
         let what = if self.accept_again.is_some() { 0 } else { READABLE };
         let index = self.listeners.put(listener);
         let added = match self.listeners.at(index) {
-            Some(listener) => self.poller.add(listener.socket.as_fd(), what, LISTENER_TOKEN | index as u64),
+            Some(listener) => {
+                self.poller.add(listener.socket.as_fd(), listener.watched(what), LISTENER_TOKEN | index as u64)
+            }
             None => Ok(()),
         };
         if added.is_err() {

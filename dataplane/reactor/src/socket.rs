@@ -294,9 +294,18 @@ fn owned(fd: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether `fd` is a listening socket. Any other descriptor would make the driver spin.
+/// Whether `fd` is a listening socket.
 pub fn is_listening(fd: BorrowedFd<'_>) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Some(1)
+}
+
+/// Whether `fd` is a TCP socket with a port that neither listens nor is connected: its owner may have it listen later.
+pub fn can_listen(fd: BorrowedFd<'_>) -> bool {
+    /// The kernel's `TCP_CLOSE`.
+    const CLOSED: u8 = 7;
+    // The state is the first byte of the kernel's `struct tcp_info`.
+    let state = option(fd, libc::IPPROTO_TCP, libc::TCP_INFO).map(|begin| begin.to_ne_bytes()[0]);
+    state == Some(CLOSED) && bound_to(fd).is_ok_and(|at| at.port() != 0)
 }
 
 /// `None`: the descriptor has no such option.
