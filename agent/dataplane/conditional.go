@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -23,15 +22,15 @@ func (s *Supervisor) tend(up map[plan.Member]bool) {
 	if held == nil {
 		return
 	}
-	var failed error
+	failed := s.listenOverdue()
 	for i := range held.Conditionals {
 		conditional := &held.Conditionals[i]
 		isUp := conditional.IsUp(up)
 		if !isUp && s.samples < downMin {
 			continue
 		}
-		changed, err := s.sockets.setListening(s.placesOf(conditional), isUp)
-		failed = errors.Join(failed, err)
+		changed, errs := s.sockets.setListening(s.placesOf(conditional), isUp)
+		failed = append(failed, errs...)
 		if changed {
 			s.Log.Info("a virtual service listens while it is up", "uuid", conditional.Service, "listens", isUp)
 		}
@@ -49,32 +48,50 @@ func (s *Supervisor) placesOf(conditional *plan.Conditional) places {
 	return all
 }
 
-// listenAlways has places listen that are not conditional any more.
+// listenAlways has places listen that are not conditional any more. Those that cannot yet are tried again with each
+// Sample, which also logs why.
 func (s *Supervisor) listenAlways(held *plan.Plan, all places) {
 	conditional := map[string]bool{}
 	for i := range held.Conditionals {
 		conditional[held.Conditionals[i].Service] = true
 	}
-	free := maps.Clone(all)
-	maps.DeleteFunc(free, func(_ slot, listener plan.Listener) bool { return conditional[listener.Service.UUID] })
-	_, err := s.sockets.setListening(free, true)
-	s.complain(err)
+	for place, listener := range all {
+		switch {
+		case conditional[listener.Service.UUID]:
+			delete(s.overdue, place)
+		case place.protocol == plan.ProtocolTCP && !isListening(s.sockets[place]):
+			s.overdue[place] = listener
+		}
+	}
+	s.listenOverdue()
 }
 
-// complain logs an error once; the next Sample tries again.
-func (s *Supervisor) complain(err error) {
-	failure := ""
-	if err != nil {
-		failure = err.Error()
-	}
-	if failure != "" && failure != s.failure {
-		s.Log.Error("a virtual service is up, and cannot listen", "reason", failure)
-	}
-	s.failure = failure
+// listenOverdue has places listen that have to whatever is up, and forgets those that do, and those that serve no more.
+func (s *Supervisor) listenOverdue() []*listenError {
+	maps.DeleteFunc(s.overdue, func(place slot, _ plan.Listener) bool {
+		_, serves := s.serving[place]
+		return !serves
+	})
+	_, failed := s.sockets.setListening(s.overdue, true)
+	maps.DeleteFunc(s.overdue, func(place slot, _ plan.Listener) bool { return isListening(s.sockets[place]) })
+	return failed
 }
 
-// setListening has sockets listen or not. Workers begin in their order, as at first.
-func (s sockets) setListening(all places, listens bool) (changed bool, failed error) {
+// complain logs each error once while it lasts; the next Sample tries again.
+func (s *Supervisor) complain(failed []*listenError) {
+	lasting := map[string]bool{}
+	for _, failure := range failed {
+		reason := failure.Error()
+		if lasting[reason] = true; !s.failures[reason] {
+			s.Log.Error("a virtual service is up, and cannot listen", "reason", reason)
+		}
+	}
+	s.failures = lasting
+}
+
+// setListening has sockets listen or not. Workers begin in their order, as at first. An error keeps no other socket from
+// it. Of an address, the first error is returned.
+func (s sockets) setListening(all places, listens bool) (changed bool, failed []*listenError) {
 	for _, place := range slices.SortedFunc(maps.Keys(all), compareSlots) {
 		descriptor, have := s[place]
 		if !have || place.protocol != plan.ProtocolTCP || isListening(descriptor) == listens {
@@ -86,12 +103,14 @@ func (s sockets) setListening(all places, listens bool) (changed bool, failed er
 		} else {
 			err = unix.Shutdown(descriptor, unix.SHUT_RD)
 		}
-		if err != nil {
-			return changed, &listenError{all[place], err}
+		switch {
+		case err == nil:
+			changed = true
+		case len(failed) == 0 || failed[len(failed)-1].At != place.at:
+			failed = append(failed, &listenError{all[place], err})
 		}
-		changed = true
 	}
-	return changed, nil
+	return changed, failed
 }
 
 // isListening tells whether a TCP socket takes connections.

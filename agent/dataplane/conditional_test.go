@@ -136,6 +136,47 @@ func TestPortThatAnotherProgramTookKeepsNoPlanFromANewDataPlane(t *testing.T) {
 	r.expectListening(port, "when the other program has ended", true)
 }
 
+func TestPortThatAnotherProgramTookKeepsNoOtherShut(t *testing.T) {
+	r := newRig(t)
+	taken, free := freePort(t), freePort(t)
+	taken, free = min(taken, free), max(taken, free)
+	far := r.serve(planWith(1, conditionalAt("a", taken, true), conditionalAt("b", free, true)))
+	r.sample(far, false)
+	r.sample(far, false)
+	other := r.take(taken)
+	r.apply(far, planWith(2, conditionalAt("a", taken, false), conditionalAt("b", free, false)), 2)
+	r.expectListening(free, "behind one whose port is taken", true)
+	r.sample(far, false)
+	other.Close()
+	r.sample(far, false)
+	r.expectListening(taken, "one Sample after the other program has ended", true)
+}
+
+func TestServiceThatIsConditionalAgainIsNotHadListenAnyMore(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	far := r.serve(whileUp(1, port, true))
+	r.sample(far, false)
+	r.sample(far, false)
+	other := r.take(port)
+	r.apply(far, whileUp(2, port, false), 1)
+	r.sample(far, false)
+	r.apply(far, whileUp(3, port, true), 1)
+	other.Close()
+	r.sample(far, false)
+	r.expectListening(port, "while it is down", false)
+}
+
+// apply has the data plane apply a change of so many virtual services.
+func (r *rig) apply(far *net.UnixConn, next *plan.Plan, services int) {
+	r.Helper()
+	r.supervisor.Apply(next)
+	r.expectFrames(far, fmt.Sprintf("change %d to %d: %d services, 0 pools, 0 gone", next.Revision-1, next.Revision,
+		services))
+	r.answer(far, ackOf(next.Revision))
+	r.expect(fmt.Sprintf("running at %d", next.Revision), fmt.Sprintf("applied %d", next.Revision))
+}
+
 func TestSocketThatIsShutKeepsItsPort(t *testing.T) {
 	owned, port := sockets{}, freePort(t)
 	where, err := openFor(t, owned, listeningAt(at("127.0.0.1", port)), 3)
@@ -143,16 +184,16 @@ func TestSocketThatIsShutKeepsItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if changed, err := owned.setListening(where, false); !changed || err != nil {
+		if changed, err := owned.setListening(where, false); !changed || len(err) > 0 {
 			t.Fatalf("shutting: changed %t, %v", changed, err)
 		}
-		if changed, err := owned.setListening(where, false); changed || err != nil {
+		if changed, err := owned.setListening(where, false); changed || len(err) > 0 {
 			t.Errorf("shutting again: changed %t, %v", changed, err)
 		}
 		if connects(port) {
 			t.Error("it listens")
 		}
-		if changed, err := owned.setListening(where, true); !changed || err != nil {
+		if changed, err := owned.setListening(where, true); !changed || len(err) > 0 {
 			t.Fatalf("listening: changed %t, %v", changed, err)
 		}
 		used := map[slot]int{}
@@ -183,7 +224,7 @@ func TestAnotherProgramThatTookThePortIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owned.setListening(where, false); err != nil {
+	if _, err := owned.setListening(where, false); len(err) > 0 {
 		t.Fatal(err)
 	}
 	other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -192,11 +233,11 @@ func TestAnotherProgramThatTookThePortIsNamed(t *testing.T) {
 	}
 	want := fmt.Sprintf("cannot listen on 127.0.0.1:%d: another program on this engine listens there; "+
 		"stop it or choose another port", port)
-	if _, err := owned.setListening(where, true); err == nil || err.Error() != want {
+	if _, err := owned.setListening(where, true); len(err) != 1 || err[0].Error() != want {
 		t.Errorf("got %v", err)
 	}
 	other.Close()
-	if _, err := owned.setListening(where, true); err != nil || !connects(port) {
+	if _, err := owned.setListening(where, true); len(err) > 0 || !connects(port) {
 		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -90,15 +90,16 @@ type Supervisor struct {
 	taken   map[uint32]*dataplanev1.RecordsTaken // by worker; not yet told by Run
 
 	// Of Run alone.
-	rollout rollout
-	sockets sockets
-	step    step     // to the Plan in flight
-	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
-	process *process // nil: none runs
-	status  Status
-	workers uint32 // of the data plane
-	samples int    // since the last Plan that it applied, or since it greeted
-	failure string // of listening again; the last that was logged
+	rollout  rollout
+	sockets  sockets
+	step     step     // to the Plan in flight
+	serving  places   // where what serves listens: a Plan of ours, or what a data plane brought along
+	process  *process // nil: none runs
+	status   Status
+	workers  uint32          // of the data plane
+	samples  int             // since the last Plan that it applied, or since it greeted
+	overdue  places          // are to listen whatever is up, and do not yet
+	failures map[string]bool // of listening, at the last Sample; each is logged
 }
 
 // New makes a supervisor that does nothing before Run.
@@ -110,7 +111,7 @@ func New(config Config) *Supervisor {
 		changed:      map[plan.Member]bool{},
 		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
-		sockets: sockets{}, serving: places{},
+		sockets: sockets{}, serving: places{}, overdue: places{},
 	}
 }
 
