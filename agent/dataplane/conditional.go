@@ -83,14 +83,15 @@ func (s *Supervisor) complain(failed []*listenError) {
 	for _, failure := range failed {
 		reason := failure.Error()
 		if lasting[reason] = true; !s.failures[reason] {
-			s.Log.Error("a virtual service is up, and cannot listen", "reason", reason)
+			s.Log.Error("a socket is not as its virtual service wants it; the agent tries again each second", "uuid",
+				failure.Service.UUID, "name", failure.Service.Name, "reason", reason)
 		}
 	}
 	s.failures = lasting
 }
 
-// setListening has sockets listen or not. Workers begin in their order, as at first. An error keeps no other socket from
-// it. Of an address, the first error is returned.
+// setListening has sockets listen or not. Workers begin in their order, as at first. After an error it goes on with the
+// other sockets. Of each address, it returns the first error.
 func (s sockets) setListening(all places, listens bool) (changed bool, failed []*listenError) {
 	for _, place := range slices.SortedFunc(maps.Keys(all), compareSlots) {
 		descriptor, have := s[place]
@@ -107,7 +108,7 @@ func (s sockets) setListening(all places, listens bool) (changed bool, failed []
 		case err == nil:
 			changed = true
 		case len(failed) == 0 || failed[len(failed)-1].At != place.at:
-			failed = append(failed, &listenError{all[place], err})
+			failed = append(failed, &listenError{all[place], !listens, err})
 		}
 	}
 	return changed, failed

@@ -1,9 +1,13 @@
 package dataplane
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -175,6 +179,37 @@ func (r *rig) apply(far *net.UnixConn, next *plan.Plan, services int) {
 		services))
 	r.answer(far, ackOf(next.Revision))
 	r.expect(fmt.Sprintf("running at %d", next.Revision), fmt.Sprintf("applied %d", next.Revision))
+}
+
+func TestLogSaysOnceWhichVirtualServiceHasWhichError(t *testing.T) {
+	r := newRig(t)
+	var logged bytes.Buffer
+	r.supervisor.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	failed := func(uuid string, port uint32, stops bool) *listenError {
+		return &listenError{plan.Listener{At: at("127.0.0.1", port), Service: plan.Object{UUID: uuid}},
+			stops, unix.EBADF}
+	}
+	lines := func(failed ...*listenError) (lines []string) {
+		logged.Reset()
+		r.supervisor.complain(failed)
+		for line := range strings.Lines(logged.String()) {
+			_, line, _ = strings.Cut(line, " uuid=")
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		return lines
+	}
+	first := `a name="" reason="cannot listen on 127.0.0.1:1: bad file descriptor"`
+	second := `b name="" reason="cannot stop listening on 127.0.0.1:2: bad file descriptor"`
+	for i, step := range []struct{ got, want []string }{
+		{lines(failed("a", 1, false)), []string{first}},
+		{lines(failed("a", 1, false), failed("b", 2, true)), []string{second}},
+		{lines(failed("b", 2, true)), nil},
+		{lines(failed("a", 1, false), failed("b", 2, true)), []string{first}},
+	} {
+		if !slices.Equal(step.got, step.want) {
+			t.Errorf("step %d: got %q, want %q", i, step.got, step.want)
+		}
+	}
 }
 
 func TestSocketThatIsShutKeepsItsPort(t *testing.T) {

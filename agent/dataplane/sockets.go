@@ -34,14 +34,19 @@ type sockets map[slot]int
 // places are where a Plan listens, each with who wants it.
 type places map[slot]plan.Listener
 
-// listenError says which virtual service cannot be listened for.
+// listenError says for which virtual service the agent cannot listen, or stop to.
 type listenError struct {
 	plan.Listener
+	stops bool
 	cause error
 }
 
 func (e *listenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s%s: %s", e.At, e.suffix(), explain(e.cause))
+	what := "listen"
+	if e.stops {
+		what = "stop listening"
+	}
+	return fmt.Sprintf("cannot %s on %s%s: %s", what, e.At, e.suffix(), explain(e.cause))
 }
 
 // suffix names the protocol where it is not the usual one.
@@ -97,7 +102,7 @@ func (s sockets) open(places places, segments Segments) error {
 		}
 		if err != nil {
 			s.close(opened)
-			return &listenError{places[place], err}
+			return &listenError{places[place], false, err}
 		}
 		limitSegment(place, descriptor, segments.MaxSegment(place.at.Addr()))
 		s[place] = descriptor
