@@ -63,7 +63,8 @@ func TestRulesOfOtherKindsAreTold(t *testing.T) {
 			RequestRules: []*dataplanev1.RuleTold{{Name: "a", PolicySet: "b", LacksPart: true}}},
 		"Of the request rules that act, 7 are not shown.": {RequestRulesTotal: 7},
 	} {
-		s.Contains(s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", Rules: told}, everything), "rules: ", want)
+		s.Contains(s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", Rules: told}, everything),
+			"rules: ", want)
 	}
 	group := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", PoolGroupUuid: "group-1",
 		Rules: &dataplanev1.RulesTold{PoolRule: "l4/office"}}
@@ -72,8 +73,9 @@ func TestRulesOfOtherKindsAreTold(t *testing.T) {
 
 func TestWhatScriptsDoIsTold(t *testing.T) {
 	s := newStage(t)
-	said := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", Said: proto.String("hi"), Rules: &dataplanev1.RulesTold{
-		PoolByScript: true, ScriptEdits: []*dataplanev1.EditTold{edit(adds, "X-Seen")}}}
+	said := &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", Said: proto.String("hi"),
+		Rules: &dataplanev1.RulesTold{
+			PoolByScript: true, ScriptEdits: []*dataplanev1.EditTold{edit(adds, "X-Seen")}}}
 	s.Contains(s.told(said, everything),
 		`rules: DataScripts run, say "hi", add the header X-Seen, and choose the pool.`)
 	page := s.explain(ask("shop.test"), everything)["one"]
