@@ -164,16 +164,28 @@ impl Proxy {
         }
     }
 
-    /// Applies a verdict of the health monitors. Ignores unknown names: the Plan may be newer or older than the
-    /// monitors' list.
-    pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
-        let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
-        self.sessions.changes = self.sessions.changes.wrapping_add(1);
-        self.core.queues.are_due = !self.core.queues.are_empty();
-        for unused in self.core.pools.set_up(&pool, server_name, up, io.now()) {
-            self.retire(io, unused);
+    /// Applies verdicts of the health monitors that came together: a pool and the name of its server for each. Ignores unknown
+    /// names: the Plan may be newer or older than the monitors' list. Their order means nothing, so that groups are looked at
+    /// behind the last: between two of them, a pool may seem to have no server.
+    pub fn set_servers_up<'n, I: Io>(
+        &mut self,
+        io: &mut I,
+        verdicts: impl IntoIterator<Item = (&'n str, &'n str, bool)>,
+    ) {
+        for (pool_uuid, server_name, up) in verdicts {
+            let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { continue };
+            self.sessions.changes = self.sessions.changes.wrapping_add(1);
+            self.core.queues.are_due = !self.core.queues.are_empty();
+            for unused in self.core.pools.set_up(&pool, server_name, up, io.now()) {
+                self.retire(io, unused);
+            }
         }
         self.core.pools.observe_groups();
+    }
+
+    /// Applies a verdict that came alone.
+    pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
+        self.set_servers_up(io, [(pool_uuid, server_name, up)]);
     }
 
     /// Dense ids of the servers that are up, in no order.

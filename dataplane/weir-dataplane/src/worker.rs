@@ -179,9 +179,8 @@ impl<D: Driver> Worker<D> {
     }
 
     fn set_servers_up(&mut self, states: &States) {
-        for state in states.iter() {
-            self.proxy.set_server_up(&mut self.driver, &state.pool_uuid, &state.server_id, state.up);
-        }
+        let verdicts = states.iter().map(|state| (&*state.pool_uuid, &*state.server_id, state.up));
+        self.proxy.set_servers_up(&mut self.driver, verdicts);
     }
 
     fn listen(&mut self, socket: OwnedFd) {

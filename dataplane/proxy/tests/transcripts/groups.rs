@@ -575,6 +575,24 @@ fn primary_pool_that_was_down_waits_for_its_activation() {
 }
 
 #[test]
+fn primary_pool_whose_servers_take_turns_was_never_down() {
+    let mut plan = monitored(grouped(plan(2), &[(1, 2), (1, 1)]));
+    plan.pool_groups[0].activation = Some(0);
+    for order in [[0, 1], [1, 0]] {
+        let mut stage = Stage::new(&plan);
+        for (pool, server) in [(0, 0), (1, 0)] {
+            set_up(&mut stage, pool, server, true);
+        }
+        // In one message, the second server comes up and the first goes down.
+        let verdicts = order.map(|at| ("pool-0", ["server 0", "server 1"][at], at == 1));
+        stage.proxy.set_servers_up(&mut stage.tape, verdicts);
+        assert_eq!((pool_of(&mut stage, &get("a", "/")), deactivated(&mut stage)), (0, vec![]), "{order:?}");
+        stage.proxy.set_servers_up(&mut stage.tape, [("pool-0", "server 1", false), ("pool-1", "server 1", true)]);
+        assert_eq!((pool_of(&mut stage, &get("a", "/")), deactivated(&mut stage)), (1, vec![0]), "it is down now");
+    }
+}
+
+#[test]
 fn primary_pool_that_waits_for_its_activation_helps_nobody_out() {
     let mut stage = Stage::new(&failing_over());
     for (pool, up) in [(0, true), (1, true), (0, false), (0, true)] {
