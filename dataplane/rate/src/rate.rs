@@ -171,6 +171,13 @@ impl Rate {
         Taken { refused: asked.saturating_sub(self.room(arrival, now)), ahead: arrival.saturating_sub(now) }
     }
 
+    /// Takes back an event that was counted, if all are not forgotten already.
+    pub(crate) fn forget(&self, cell: &AtomicU64, now: u64) {
+        let now = ticks(now);
+        let earlier = |arrival: u64| (arrival > now).then(|| arrival.saturating_sub(self.interval).max(now));
+        let _ = cell.fetch_update(Relaxed, Relaxed, earlier);
+    }
+
     /// How many events pass at once.
     fn room(&self, arrival: u64, now: u64) -> u32 {
         let left = self.tolerance.saturating_sub(arrival.saturating_sub(now));
@@ -262,6 +269,21 @@ mod tests {
         assert!((0..9).all(|_| rate.look(&cell, S).is_ok()));
         assert_eq!(passed(&rate, &cell, S, 9), 1);
         assert!(rate.look(&cell, S).is_err());
+    }
+
+    #[test]
+    fn event_that_is_taken_back_leaves_room_for_another() {
+        let (rate, cell) = (Rate::new(3, 60, 0), AtomicU64::new(EMPTY));
+        rate.forget(&cell, 5 * S);
+        assert_eq!(cell.load(Relaxed), EMPTY, "nothing was counted");
+        assert_eq!(passed(&rate, &cell, 5 * S, 9), 3);
+        rate.forget(&cell, 5 * S);
+        assert_eq!(rate.events(cell.load(Relaxed), 5 * S), 2);
+        assert_eq!(passed(&rate, &cell, 5 * S, 9), 1);
+        // Half of an event is left, and no more is taken back.
+        rate.forget(&cell, 55 * S);
+        assert_eq!(rate.events(cell.load(Relaxed), 55 * S), 0);
+        assert_eq!(passed(&rate, &cell, 55 * S, 9), 3);
     }
 
     #[test]

@@ -125,6 +125,13 @@ impl Table {
         self.find(hash).map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
     }
 
+    /// Takes back an event of a key that was counted.
+    pub fn forget(&self, hash: u64, rate: &Rate, now: u64) {
+        if let Some(cell) = self.find(hash) {
+            rate.forget(&cell.arrival, now);
+        }
+    }
+
     /// The arrival time of a key.
     pub fn arrival(&self, hash: u64) -> u64 {
         self.find(hash).map_or(EMPTY, |cell| cell.arrival.load(Relaxed))

@@ -145,6 +145,13 @@ impl Tally {
         limit.rate.events(count.of_keys.arrival(key.hash()), at.nanos)
     }
 
+    /// Takes back an event of a key that was counted, of a limit [of each engine](Limit::of_engine).
+    pub fn forget(&self, limit: &Limit, key: &Key, at: Moment) {
+        if let Some(Counted { count, .. }) = self.counts.get(&limit.id).filter(|_| at.mode == Mode::Count) {
+            count.of_keys.forget(key.hash(), &limit.rate, at.nanos);
+        }
+    }
+
     /// So many events of a key come at once. Those that there is room for are counted. Error: the others are not.
     pub fn admit_many(&self, limit: &Limit, key: &Key, asked: u32, at: Moment) -> Result<(), Beyond> {
         let Some(Counted { count, quiet }) = self.counts.get(&limit.id) else { return Ok(()) };
@@ -490,6 +497,11 @@ mod tests {
         assert_eq!(passed, 60);
         assert_eq!([used(0), used(1), used(50), used(60)], [60, 59, 10, 0], "no more than the limit is counted");
         assert_eq!(tally.used(&once("other"), &key, Moment::looking(1)), 0, "it is not counted here");
+        tally.forget(&limit, &key, Moment::looking(1));
+        tally.forget(&limit, &tally.key(&limit).text(b"b"), Moment::counting(1));
+        assert_eq!(used(0), 60, "neither who looks takes one back, nor another key");
+        tally.forget(&limit, &key, Moment::counting(1));
+        assert_eq!(used(0), 59);
     }
 
     #[test]

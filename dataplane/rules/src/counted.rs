@@ -45,6 +45,13 @@ impl Counted {
         }
     }
 
+    /// Takes back a request of its key.
+    pub(crate) fn forget(&self, tally: &Tally, at: Moment) {
+        if let Some(key) = &self.key {
+            tally.forget(&self.limit, key, at);
+        }
+    }
+
     /// How many requests of its key are counted.
     pub(crate) fn used(&self, tally: &Tally, at: Moment) -> u64 {
         self.key.as_ref().map_or(0, |key| tally.used(&self.limit, key, at))

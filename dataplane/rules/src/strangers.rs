@@ -73,8 +73,12 @@ impl Strangers {
         };
         let admitted = rate.map_or(Ok(()), limited);
         if self.remembers && (admitted.is_ok() || passes) {
-            // Beyond what is remembered, it is not counted.
-            let _: Result<(), Beyond> = requests.count(tally, at);
+            // Once there is no room for it, what is remembered keeps the share of failures: a request takes one back, and
+            // counts twice if it fails. So they become more only while more than half of the requests fail.
+            if requests.count(tally, at).is_err() {
+                failures.forget(tally, at);
+                failing.push(failures.clone());
+            }
             failing.push(failures);
         }
         admitted.map_err(|beyond| Refusal { beyond, is_bad: standing == Standing::Bad })

@@ -182,11 +182,15 @@ fn strangers(by_client: bool, by_path: bool) -> RateLimit {
 
 /// The plan with these limits, and a rule that refuses /bad.
 fn with_strangers(limits: Vec<RateLimit>) -> api::Plan {
-    let mut plan = recording(plan(1));
-    plan.virtual_services[0].stranger_limits = limits;
     let bad =
         security("bad", under("/bad"), Action::Response(api::LocalResponse { status: 404, ..Default::default() }));
-    with(plan, api::HttpPolicySet { security_rules: vec![bad], ..Default::default() })
+    with(of_strangers(limits), api::HttpPolicySet { security_rules: vec![bad], ..Default::default() })
+}
+
+fn of_strangers(limits: Vec<RateLimit>) -> api::Plan {
+    let mut plan = recording(plan(1));
+    plan.virtual_services[0].stranger_limits = limits;
+    plan
 }
 
 impl Stage {
@@ -268,6 +272,20 @@ fn limit_of_strangers_that_only_reports_gets_to_know_them() {
     let is_reported = |reasons: u64| reasons & Reasons::RATE_LIMITED.bits() != 0;
     let reported = taken.records().iter().filter(|record| is_reported(record.reasons())).count();
     assert_eq!(reported, 8, "of twelve requests, two are within the rate, and two of a good client");
+}
+
+#[test]
+fn good_client_stays_good_while_few_of_its_many_requests_fail() {
+    let mut stage = Stage::new(&with_strangers(vec![strangers(true, false)]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/"), 12), ["200"; 12].join(" "));
+    for second in 0..100 {
+        stage.tape.sleep(Duration::from_secs(1));
+        assert_eq!(stage.statuses(PEER, &get("a", "/"), 9), ["200"; 9].join(" "), "second {second}");
+        assert_eq!(stage.statuses(PEER, &get("a", "/bad"), 1), "404", "second {second}");
+    }
+    let scanned = stage.statuses(PEER, &get("a", "/bad"), 100);
+    let passed = scanned.split(' ').filter(|status| *status == "404").count();
+    assert!((10..50).contains(&passed), "a good client that scans is bad after {passed} requests");
 }
 
 #[test]
