@@ -14,7 +14,7 @@ use weir_cache::Fit;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
 pub use weir_rules::{Acting, EditKind, EditedName};
-use weir_rules::{Asked, Conditions, Edits, Entry, HttpVersion, Judged, Origin, TlsFacts, Verdict};
+use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_script::{Ending, Event, Seen, SeenTls};
 use weir_snapshot::{
     CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
@@ -342,7 +342,7 @@ fn tell_request(
             let Core { scripts: scripting, pools, rules, date, .. } = &mut *core;
             let mut admits = |asked: &Asked<'_>| {
                 if !scripting.enter(scripts, pools, Event::Authentication, &mut entering, &see) {
-                    return Entry::Answered;
+                    return false;
                 }
                 if let Some(tokens) = &policies.tokens {
                     // Nothing is remembered of a question.
@@ -350,13 +350,10 @@ fn tell_request(
                     let is_unknown = http.is_client_unknown(http.client_named_in(&head.fields));
                     admitted = Admission::default().check(tokens, (asked, is_unknown), seen, date.unix_s());
                     if admitted.outcome.is_err() {
-                        return Entry::Refused;
+                        return false;
                     }
                 }
-                match scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see) {
-                    true => Entry::Admitted,
-                    false => Entry::Answered,
-                }
+                scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see)
             };
             let asked = Asked { head, version, from };
             let mut judged = Judged::default();

@@ -12,6 +12,7 @@ use crate::{
     counted::{Coming, Counted, Refusal},
     edits::{Edit, Edits},
     limit::RequestLimit,
+    pending::Pending,
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::{Host, Url},
 };
@@ -40,16 +41,6 @@ pub enum Verdict<'p> {
         status: u16,
         location: Vec<u8>,
     },
-}
-
-/// What becomes of a request that security rules let pass, before request rules see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
-    Admitted,
-    /// It fails.
-    Refused,
-    /// It has its answer, and does not fail.
-    Answered,
 }
 
 /// The pool that a rule chooses.
@@ -97,8 +88,8 @@ pub struct Judged<'p> {
     pub may_want_headers: bool,
     /// What to look at when the response comes.
     pub due: Vec<Due>,
-    /// What is counted if the request fails.
-    pub failing: Vec<Counted>,
+    /// What is counted when it is known what becomes of the request.
+    pub pending: Pending,
 }
 
 impl Policies {
@@ -123,25 +114,22 @@ impl Policies {
     }
 
     /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
-    /// to them. A request that is refused there fails. `judged`: the default; it is filled where it is, for it is too large to be moved.
+    /// to them. `judged`: the default; it is filled where it is, for it is too large to be moved.
     pub fn judge<'p>(
         &'p self,
         asked: &Asked<'_>,
         scratch: &mut Scratch,
         at: Moment,
-        admits: &mut dyn FnMut(&Asked<'_>) -> Entry,
+        admits: &mut dyn FnMut(&Asked<'_>) -> bool,
         judged: &mut Judged<'p>,
     ) {
         let (view, found) = scratch.view(asked, &self.needs);
-        let mut entry = Entry::Admitted;
-        let mut admits = || {
-            entry = admits(asked);
-            entry == Entry::Admitted
-        };
-        self.try_all(judged, (&view, found), at, &mut admits);
-        if judged.is_failure() || entry == Entry::Refused {
-            self.count_failed(&judged.failing, at);
-        }
+        self.try_all(judged, (&view, found), at, &mut || admits(asked));
+    }
+
+    /// No limit has refused a request, nor will one. Returns what counts it if it fails.
+    pub fn settle(&self, pending: Pending, at: Moment) -> Vec<Counted> {
+        self.tally.as_ref().map_or_else(Vec::new, |tally| pending.settle(tally, at))
     }
 
     /// A request fails that is counted then.
@@ -229,16 +217,6 @@ impl<'p> Judged<'p> {
         !self.security_rules.is_empty() || !self.request_rules.is_empty() || self.may_want_headers
     }
 
-    /// A rule has refused the request, and no limit has.
-    fn is_failure(&self) -> bool {
-        let refuses = match &self.verdict {
-            Verdict::Close { .. } => true,
-            Verdict::Respond(response) => response.status >= 400,
-            Verdict::Pass | Verdict::Redirect { .. } => false,
-        };
-        refuses && self.beyond.is_none()
-    }
-
     fn note<A>(&mut self, rule: &'p Rule<A>) {
         self.log |= rule.log;
         self.all_headers |= rule.all_headers;
@@ -282,7 +260,7 @@ impl<'p> Judged<'p> {
         at: Moment,
     ) -> ControlFlow<()> {
         let coming = |tally| Coming { tally, view, at, passes: rate.excess == Excess::Report };
-        let Some(Err(refusal)) = tally.map(|tally| rate.limit.admit(&coming(tally), &mut self.failing)) else {
+        let Some(Err(refusal)) = tally.map(|tally| rate.limit.admit(&coming(tally), &mut self.pending)) else {
             return ControlFlow::Continue(());
         };
         if !rate.name.is_empty() {

@@ -6,6 +6,7 @@ use crate::{
     asked::{Needs, View},
     cookies,
     counted::{Coming, Counted, Refusal},
+    pending::Pending,
     strangers::Strangers,
 };
 
@@ -36,20 +37,20 @@ impl RequestLimit {
         std::iter::once(self.limit).chain(self.strangers.iter().flat_map(|strangers| strangers.limits()))
     }
 
-    /// A request comes. If it counts only when it fails, it is added to `failing`.
-    pub(crate) fn admit(&self, coming: &Coming<'_>, failing: &mut Vec<Counted>) -> Result<(), Refusal> {
+    /// A request comes. If it counts only when it fails, it is added to `pending`.
+    pub(crate) fn admit(&self, coming: &Coming<'_>, pending: &mut Pending) -> Result<(), Refusal> {
         let Coming { tally, view, at, .. } = *coming;
         if let Some(strangers) = &self.strangers {
             let limited = |rate: &Limit| match self.keyed_as(rate, tally, view) {
                 Some(counted) => counted.count(tally, at),
                 None => Ok(()),
             };
-            return strangers.admit(&self.limit, limited, coming, failing);
+            return strangers.admit(&self.limit, limited, coming, pending);
         }
         let Some(counted) = self.keyed_as(&self.limit, tally, view) else { return Ok(()) };
         if self.of_failures {
             counted.count(tally, at.only_looking())?;
-            failing.push(counted);
+            pending.count_if_failing(counted);
             return Ok(());
         }
         Ok(counted.count(tally, at)?)

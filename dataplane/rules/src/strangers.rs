@@ -2,7 +2,10 @@
 
 use weir_rate::{Beyond, Limit};
 
-use crate::counted::{Coming, Counted, Refusal};
+use crate::{
+    counted::{Coming, Counted, Refusal},
+    pending::{Pending, Stranger},
+};
 
 /// So many requests make a client or a path known: good or bad.
 const KNOWN_FROM: u64 = 10;
@@ -45,8 +48,8 @@ impl Strangers {
         [self.bad, self.requests, self.failures]
     }
 
-    /// A request comes. `limited` counts it for a rate, which is `usual` for the unknown ones. If it is remembered, it is
-    /// added to `failing`.
+    /// A request comes. `limited` counts it for a rate, which is `usual` for the unknown ones. If it is to be
+    /// remembered, it is added to `pending`.
     #[cold]
     #[inline(never)]
     pub(crate) fn admit(
@@ -54,7 +57,7 @@ impl Strangers {
         usual: &Limit,
         limited: impl FnOnce(&Limit) -> Result<(), Beyond>,
         coming: &Coming<'_>,
-        failing: &mut Vec<Counted>,
+        pending: &mut Pending,
     ) -> Result<(), Refusal> {
         let Coming { tally, view, at, passes } = *coming;
         let [requests, failures] = [self.requests, self.failures].map(|limit| {
@@ -73,13 +76,7 @@ impl Strangers {
         };
         let admitted = rate.map_or(Ok(()), limited);
         if self.remembers && (admitted.is_ok() || passes) {
-            // Once there is no room for it, what is remembered keeps the share of failures: a request takes one back, and
-            // counts twice if it fails. So they become more only while more than half of the requests fail.
-            if requests.count(tally, at).is_err() {
-                failures.forget(tally, at);
-                failing.push(failures.clone());
-            }
-            failing.push(failures);
+            pending.remember(Stranger { requests, failures });
         }
         admitted.map_err(|beyond| Refusal { beyond, is_bad: standing == Standing::Bad })
     }

@@ -6,8 +6,8 @@ use std::{net::IpAddr, sync::Arc};
 use proptest::{prelude::*, test_runner::TestRunner};
 use weir_rate::Moment;
 use weir_rules::{
-    AddressMatch, AddressRange, Addresses, Asked, Condition, Criterion, Entry, FieldMatch, HostRule, HttpVersion,
-    Judged, NameMatch, NumberMatch, Origin, Policies, PolicySet, RequestAction, Rule, Scratch, StringGroup, TextMatch,
+    AddressMatch, AddressRange, Addresses, Asked, Condition, Criterion, FieldMatch, HostRule, HttpVersion, Judged,
+    NameMatch, NumberMatch, Origin, Policies, PolicySet, RequestAction, Rule, Scratch, StringGroup, TextMatch,
     TextRule, Then, TlsFacts, Verdict, VersionMatch,
 };
 use weir_wire::{
@@ -282,13 +282,7 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
             let first = rules.iter().position(|conditions| conditions.iter().all(|said| said.holds(asked)));
             let chosen = with_head(asked, |head| {
                 let mut judged = Judged::default();
-                policies.judge(
-                    &of(asked, head),
-                    &mut scratch,
-                    Moment::counting(0),
-                    &mut |_| Entry::Admitted,
-                    &mut judged,
-                );
+                policies.judge(&of(asked, head), &mut scratch, Moment::counting(0), &mut |_| true, &mut judged);
                 assert!(matches!(judged.verdict, Verdict::Pass));
                 judged.pool.map(|choice| choice.pool as usize)
             });

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use weir_rate::{Limit, Moment, Tallies};
 use weir_rules::{
-    Asked, Entry, Excess, HttpVersion, Judged, Origin, Policies, RateRule, RequestLimit, Scratch, Strangers, Verdict,
+    Asked, Excess, HttpVersion, Judged, Origin, Policies, RateRule, RequestLimit, Scratch, Strangers, Verdict,
 };
 use weir_wire::{
     head::{FieldTable, Limits},
@@ -51,10 +51,13 @@ impl Engine {
         let from = Origin { client, source: client, listener: ([192, 0, 2, 1], 80).into(), tls: None };
         let asked = Asked { head: &parsed.head, version: HttpVersion::Http11, from };
         let (mut judged, at) = (Judged::default(), Moment::counting(S + now));
-        self.policies.judge(&asked, &mut self.scratch, at, &mut |_| Entry::Admitted, &mut judged);
+        self.policies.judge(&asked, &mut self.scratch, at, &mut |_| true, &mut judged);
         let passes = matches!(judged.verdict, Verdict::Pass);
-        if passes && fails {
-            self.policies.count_failed(&judged.failing, at);
+        if passes {
+            let failing = self.policies.settle(judged.pending, at);
+            if fails {
+                self.policies.count_failed(&failing, at);
+            }
         }
         passes
     }

@@ -3,8 +3,8 @@
 use std::{mem, sync::Arc};
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
-use weir_rate::Beyond;
-use weir_rules::{Asked, Edits, Entry, Exceeded, Judged, LocalResponse, RequestLimit, Scratch, Verdict};
+use weir_rate::{Beyond, Moment};
+use weir_rules::{Asked, Edits, Exceeded, Judged, LocalResponse, Pending, Policies, RequestLimit, Scratch, Verdict};
 use weir_script::{Ending, Event, Seen};
 use weir_snapshot::{Identity, Pool, Snapshot, VirtualService};
 use weir_telemetry::{Cause, Limited};
@@ -126,7 +126,7 @@ impl Received<'_> {
         }
     }
 
-    /// Takes a request that rules or a group of pools direct.
+    /// Takes a request that rules or a group of pools direct. Limits that count by what becomes of it count it then.
     #[cold]
     #[inline(never)]
     fn take_steered<I: Io>(
@@ -136,6 +136,23 @@ impl Received<'_> {
         conn: Conn,
         shared: Shared<'_>,
         exchanges: &mut Exchanges<Exchange>,
+    ) -> Next {
+        let (service, mut pending) = (self.service, Pending::default());
+        let next = self.steer(io, (client, conn), shared, exchanges, &mut pending);
+        if let Some(policies) = service.policies.as_deref().filter(|_| !pending.is_empty()) {
+            settle(&policies.rules, pending, &next, exchanges, Moment::counting(io.now().nanos));
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn steer<I: Io>(
+        self,
+        io: &mut I,
+        (client, conn): (&Client, Conn),
+        shared: Shared<'_>,
+        exchanges: &mut Exchanges<Exchange>,
+        pending: &mut Pending,
     ) -> Next {
         let Shared { date, rules: scratch, scripts: scripting, pools, snapshot, admission, records } = shared;
         let service = self.service;
@@ -164,24 +181,22 @@ impl Received<'_> {
             let see = |seen: &mut Seen| plain.fill(seen, clock.now());
             let mut admits = |asked: &Asked<'_>| {
                 if !scripting.enter(scripts, pools, Event::Authentication, &mut entering, &see) {
-                    return Entry::Answered;
+                    return false;
                 }
                 if let Some(tokens) = &policies.tokens {
                     let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
                     let is_unknown = service.http().is_some_and(|http| http.is_client_unknown(named));
                     admitted = admission.check(tokens, (asked, is_unknown), seen, clock.unix_us() / 1_000_000);
                     if admitted.outcome.is_err() {
-                        return Entry::Refused;
+                        return false;
                     }
                 }
-                match scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see) {
-                    true => Entry::Admitted,
-                    false => Entry::Answered,
-                }
+                scripting.enter(scripts, pools, Event::Authenticated, &mut entering, &see)
             };
             let (asked, at) = ((self.head, conn.is_stream()), (scratch, io.now()));
             let mut judged = Judged::default();
             ruled::judge(policies, asked, shown, at, &mut admits, &mut judged);
+            *pending = mem::take(&mut judged.pending);
             if let Some(analytics) = service.analytics.as_deref().filter(|_| judged.is_for_record()) {
                 records.note_judged(client.noted, analytics, &judged, &self.head.fields);
             }
@@ -536,6 +551,28 @@ fn write_edited<S: HeadSink>(
     out: &mut S,
 ) {
     edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out));
+}
+
+/// Counts a request by what becomes of it. Of one that a limit refuses, nothing is counted.
+#[cold]
+fn settle(policies: &Policies, pending: Pending, next: &Next, exchanges: &mut Exchanges<Exchange>, at: Moment) {
+    let fails = match next {
+        Next::Refused { error: Error::RateLimited { .. }, .. } => return,
+        Next::Local(answer) if answer.cause == Some(Cause::ClientRequestRate) => return,
+        Next::Refused { .. } => true,
+        Next::Local(answer) => answer.status >= 400 || answer.grpc_status.is_some_and(|code| code != 0),
+        _ => false,
+    };
+    let failing = policies.settle(pending, at);
+    match next {
+        Next::Exchange { id, .. } | Next::Reported { id, .. } => {
+            if let Some(exchange) = exchanges.find(*id).filter(|_| !failing.is_empty()) {
+                exchange.count_if_failing(failing);
+            }
+        }
+        _ if fails => policies.count_failed(&failing, at),
+        _ => {}
+    }
 }
 
 /// Whose rate a request exceeds.

@@ -6,9 +6,7 @@ use weir_balance::HashKey;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{
-    Asked, Counted, Due, EditKind, Edits, Entry, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts,
-};
+use weir_rules::{Asked, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Persist, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
@@ -60,7 +58,7 @@ pub(super) fn judge<'s>(
     (head, is_stream): (&RequestHead<'_>, bool),
     (client, address, certificate): (&Client, IpAddr, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
-    admits: &mut dyn FnMut(&Asked<'_>) -> Entry,
+    admits: &mut dyn FnMut(&Asked<'_>) -> bool,
     judged: &mut Judged<'s>,
 ) {
     let version = version(head, is_stream);
@@ -92,7 +90,6 @@ pub(super) struct Ruled<'p> {
     at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
-    failing: Vec<Counted>,
     pub certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
@@ -118,7 +115,7 @@ pub(super) struct Ruled<'p> {
 
 impl<'p> Ruled<'p> {
     pub fn of(policies: &ServicePolicies, judged: Judged<'p>, certificate: Option<Arc<ClientCertificate>>) -> Self {
-        let Judged { edits, pool: choice, due, failing, .. } = judged;
+        let Judged { edits, pool: choice, due, .. } = judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
@@ -132,7 +129,6 @@ impl<'p> Ruled<'p> {
             at_backup: false,
             server,
             due,
-            failing,
             certificate,
             seen: None,
             collect: 0,
@@ -297,9 +293,6 @@ impl<'p> Ruled<'p> {
         }
         if self.at_backup {
             exchange.begin_at_backup(true);
-        }
-        if !self.failing.is_empty() {
-            exchange.count_if_failing(mem::take(&mut self.failing));
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);

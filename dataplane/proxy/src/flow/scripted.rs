@@ -19,6 +19,9 @@ impl Proxy {
         let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
         let keep_alive = exchange.keep_alive && !exchange.awaits_body() && client.may_stay(core);
         let (conn, head_only, server) = (exchange.client, exchange.method == Method::Head, exchange.server());
+        if let Ending::Close { .. } = ending {
+            exchange.has_failed(io.now());
+        }
         if let Some(server) = server {
             self.close_server(io, server, Close::Abort);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_api::dataplane::v1::{self as api, HttpMatch, RateLimit, http_security_rule::Action, rate_limit};
+use weir_api::dataplane::v1::{self as api, HttpMatch, RateLimit, ScriptEvent, http_security_rule::Action, rate_limit};
 use weir_proxy::io::{Close, Event};
 use weir_telemetry::{Cause, record::Reasons};
 
@@ -15,12 +15,14 @@ use crate::{
     origin::to_http2,
     policies::{security, under, with},
     records::recording,
+    scripts::scripted_with,
     status,
     tape::{Stage, l4_plan, plan},
 };
 
 const PEER: &str = "192.0.2.1:4000";
 const OTHER_PEER: &str = "192.0.2.2:4000";
+const REQ: ScriptEvent = ScriptEvent::HttpReq;
 
 /// Two in ten seconds.
 fn two(action: Option<rate_limit::Action>) -> RateLimit {
@@ -286,6 +288,72 @@ fn good_client_stays_good_while_few_of_its_many_requests_fail() {
     let scanned = stage.statuses(PEER, &get("a", "/bad"), 100);
     let passed = scanned.split(' ').filter(|status| *status == "404").count();
     assert!((10..50).contains(&passed), "a good client that scans is bad after {passed} requests");
+}
+
+#[test]
+fn what_another_limit_refuses_makes_no_client_known() {
+    let all = RateLimit { name: "all".into(), count: 100, ..strangers(false, false) };
+    let mut stage = Stage::new(&with_strangers(vec![all, strangers(true, false)]));
+    let refused = ["429"; 28].join(" ");
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 30), format!("200 200 {refused}"));
+    assert_eq!(stage.limited(), [("unknown_clients", 28)]);
+
+    let mut plan = with_strangers(vec![RateLimit { count: 15, ..strangers(true, false) }]);
+    let slowly = security("slowly", under("/limited"), Action::RateLimit(two(refusal())));
+    plan.http_policy_sets[0].security_rules.push(slowly);
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.statuses(PEER, &get("a", "/limited"), 12), format!("200 200 {}", ["429"; 10].join(" ")));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 4), "200 200 200 429", "it is unknown after two requests");
+
+    let source = "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, 'all')";
+    let limits = vec![RateLimit { count: 15, ..strangers(true, false) }];
+    let mut plan = scripted_with(of_strangers(limits), &[(REQ, source)]);
+    plan.virtual_services[0].script_limit = Some(two(refusal()));
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 15), format!("200 200 {}", ["429"; 13].join(" ")));
+    stage.tape.sleep(Duration::from_secs(60));
+    stage.statuses(PEER, &get("a", "/"), 30);
+    assert_eq!(stage.limited(), [("unknown_clients", 15), ("script_requests", 13 + 13)]);
+}
+
+#[test]
+fn refusals_of_scripts_and_of_the_profile_are_failures() {
+    let limit = || RateLimit { name: "failed".into(), by_client: true, of_failures: true, ..two(refusal()) };
+    let ruled = || limited(vec![limit()]);
+    for (event, source, wanted) in [
+        (ScriptEvent::HttpAuth, "avi.http.response(401)", "401 401 429 429"),
+        (ScriptEvent::HttpPostAuth, "avi.http.response(403)", "403 403 429 429"),
+        (REQ, "avi.http.response(403)", "403 403 429 429"),
+        (REQ, "avi.http.close_conn()", "none none 429 429"),
+        (REQ, "avi.http.response(200)", "200 200 200 200"),
+        (REQ, "avi.http.redirect('https://a/')", "302 302 302 302"),
+        (REQ, "local a = nil; a.b = 1", "500 500 429 429"),
+    ] {
+        let mut stage = Stage::new(&scripted_with(ruled(), &[(event, source)]));
+        assert_eq!(stage.statuses(PEER, &get("a", "/"), 4), wanted, "{source}");
+    }
+    let mut plan = ruled();
+    plan.virtual_services[0].http.as_mut().expect("HTTP").max_body_bytes = 3;
+    let mut stage = Stage::new(&plan);
+    let long = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
+    assert_eq!(stage.statuses(PEER, long, 3), "413 413 429");
+    let mut plan = scripted_with(ruled(), &[(REQ, "avi.vs.rate_limit(avi.RL_CUSTOM_STRING, 'all')")]);
+    plan.virtual_services[0].script_limit = Some(RateLimit { period_s: 1, ..two(refusal()) });
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 6), "200 200 429 429 429 429");
+    stage.tape.sleep(Duration::from_secs(1));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 1), "200", "what a limit refuses is no failure");
+}
+
+#[test]
+fn client_whose_requests_scripts_refuse_is_not_good() {
+    let plan = of_strangers(vec![strangers(true, false)]);
+    let source = "if avi.http.get_path() == '/no' then avi.http.response(403) end";
+    let mut stage = Stage::new(&scripted_with(plan, &[(REQ, source)]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/no"), 12), ["403"; 12].join(" "));
+    stage.tape.sleep(Duration::from_secs(10));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 2), "200 429");
+    assert_eq!(stage.limited(), [("bad_clients", 1)]);
 }
 
 #[test]
