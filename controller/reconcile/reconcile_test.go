@@ -91,7 +91,7 @@ func (s *stage) offer(port uint32) *model.VirtualService {
 		Group: s.in.Model.Groups[0], Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
 		HTTP:               schema.Defaults[kinds.HTTPProfile](),
-		NetworkProfile:     &kinds.NetworkProfile{},
+		NetworkProfile:     &kinds.NetworkProfile{Profile: &kinds.NetworkProfileSetting{}},
 		TCP:                schema.Defaults[kinds.TCPProxy](),
 	}
 	vs.UUID, vs.Name, vs.Type, vs.Enabled, vs.TrafficEnabled = "vs", "web", "VS_TYPE_NORMAL", true, true

@@ -130,7 +130,7 @@ func (s *sim) offer(uuid string, number int) {
 		Group: group, Addresses: s.addresses(number),
 		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
 		HTTP:               schema.Defaults[kinds.HTTPProfile](),
-		NetworkProfile:     &kinds.NetworkProfile{},
+		NetworkProfile:     &kinds.NetworkProfile{Profile: &kinds.NetworkProfileSetting{}},
 		TCP:                schema.Defaults[kinds.TCPProxy](),
 	}
 	vs.UUID, vs.Name = uuid, fmt.Sprintf("service-%d", number)
