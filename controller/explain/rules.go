@@ -98,7 +98,8 @@ func does(rule *dataplanev1.RuleTold, pool string) []string {
 // edits says what becomes of the head. Its verbs end with ending.
 func edits(all []*dataplanev1.EditTold, ending string) (did []string) {
 	for _, edit := range all[:min(len(all), namesShown)] {
-		did = append(did, fmt.Sprintf("%s%s the %s %s", editKinds[edit.GetKind()], ending, edited(edit), edit.GetName()))
+		did = append(did, fmt.Sprintf("%s%s the %s %s", editKinds[edit.GetKind()], ending,
+			edited(edit), edit.GetName()))
 	}
 	if more := len(all) - namesShown; more > 0 {
 		did = append(did, fmt.Sprintf("make%s %d more edits", ending, more))
