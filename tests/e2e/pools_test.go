@@ -90,16 +90,7 @@ func TestPortIsClosedWhileDown(t *testing.T) {
 	enable := func(enabled bool) {
 		s.changeApplied("web", "pool", "web", func(o client.Object) { o["enabled"] = enabled })
 	}
-	refuses := func() error {
-		conn, err := net.Dial("tcp", at)
-		if err == nil {
-			s.must(conn.Close())
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return fmt.Errorf("got %v", err)
-		}
-		return nil
-	}
+	refuses := func() error { return s.refuses(at) }
 	answers := func() error {
 		if refuses() == nil {
 			return errors.New("connections are refused")
@@ -124,6 +115,51 @@ func TestPortIsClosedWhileDown(t *testing.T) {
 	if err := refuses(); err == nil {
 		t.Error("the port is closed without the setting")
 	}
+}
+
+// refuses is nil if nobody listens at an address.
+func (s *stage) refuses(at string) error {
+	conn, err := net.Dial("tcp", at)
+	if err == nil {
+		s.must(conn.Close())
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("got %v", err)
+	}
+	return nil
+}
+
+func TestTakenPortLeavesOthersServed(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	s.createVirtualService("later", "api", loopback(4), tlsPort, plainPort)
+	s.waitUp("later")
+	at := net.JoinHostPort(vip, strconv.Itoa(plainPort))
+	s.changeApplied("web", "virtualservice", "web", func(o client.Object) {
+		o["remove_listening_port_on_vs_down"] = true
+	})
+	s.changeApplied("web", "pool", "web", func(o client.Object) { o["enabled"] = false })
+	s.eventually("the port is closed", func() error { return s.refuses(at) })
+	other, err := net.Listen("tcp", at)
+	s.must(err)
+	t.Cleanup(func() { other.Close() })
+	before := s.dataplane()
+	s.must(syscall.Kill(before, syscall.SIGKILL))
+	s.untilReplaced(before)
+	s.eventually("the other virtual service is served", func() error {
+		status, err := getOnce("http://" + net.JoinHostPort(loopback(4), strconv.Itoa(plainPort)) + "/")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
+		}
+		return err
+	})
+	s.must(other.Close())
+	s.changeApplied("web", "pool", "web", func(o client.Object) { o["enabled"] = true })
+	s.eventually("the port is open again", func() error {
+		if answer := s.ask(false, "shop.test", "/"); !strings.HasPrefix(answer, "web: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
 }
 
 func TestServersHaveThePortOfService(t *testing.T) {
