@@ -29,7 +29,7 @@ func failAnswer(from *kinds.FailAction) *dataplanev1.FailAnswer {
 		return &dataplanev1.FailAnswer{Answer: &dataplanev1.FailAnswer_Redirect{Redirect: failRedirect(from.Redirect)}}
 	case kinds.FailBackup:
 		return &dataplanev1.FailAnswer{Answer: &dataplanev1.FailAnswer_BackupPoolUuid{
-			BackupPoolUuid: uuidIn(from.Backup.PoolRef)}}
+			BackupPoolUuid: model.UUIDIn(from.Backup.PoolRef)}}
 	case kinds.FailLocal:
 		if local := from.LocalRsp; local != nil && (local.File != nil || kinds.StatusIn(local.StatusCode) != 503) {
 			return &dataplanev1.FailAnswer{Answer: &dataplanev1.FailAnswer_Response{
@@ -74,7 +74,7 @@ func refuseBackups(vs *model.VirtualService, report *report) {
 func checkBackup(of subject, vs *model.VirtualService, pools []*model.Pool, action *kinds.FailAction, report *report) {
 	const field = "fail_action.backup_pool.backup_pool_ref"
 	for _, backup := range vs.Pools() {
-		if backup.UUID != uuidIn(action.Backup.PoolRef) {
+		if backup.UUID != model.UUIDIn(action.Backup.PoolRef) {
 			continue
 		}
 		for _, pool := range pools {

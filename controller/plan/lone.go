@@ -41,13 +41,22 @@ type loneGroups struct {
 	get       func(kind, uuid string) (schema.Object, bool)
 	texts     map[string]*kinds.StringGroup
 	addresses map[string]*model.AddressGroup
+	read      int // texts and addresses
 }
+
+// loneMost bounds what is read of the groups of a policy. Of a policy whose groups have more, nothing is found before a
+// virtual service uses it.
+const loneMost = 1 << 18
 
 func (l *loneGroups) strings(references []string) {
 	for _, reference := range references {
+		if l.texts[reference] != nil || l.read > loneMost {
+			continue
+		}
 		if object, known := l.get("stringgroup", model.UUIDIn(reference)); known {
 			if group, err := schema.Into[kinds.StringGroup](object); err == nil {
 				l.texts[reference] = group
+				l.read += len(group.Pairs)
 			}
 		}
 	}
@@ -58,9 +67,13 @@ func (l *loneGroups) addressesOf(match *kinds.IPAddrMatch) {
 		return
 	}
 	for _, reference := range match.GroupRefs {
+		if l.addresses[reference] != nil || l.read > loneMost {
+			continue
+		}
 		if object, known := l.get("ipaddrgroup", model.UUIDIn(reference)); known {
 			if group, err := schema.Into[kinds.IpAddrGroup](object); err == nil {
 				l.addresses[reference] = &model.AddressGroup{IpAddrGroup: *group}
+				l.read += len(group.Addrs) + len(group.Prefixes) + len(group.Ranges)
 			}
 		}
 	}
@@ -155,6 +168,9 @@ func (l *loneGroups) l4(from *kinds.L4PolicySet) (found report) {
 		if placed.Rule.Match != nil {
 			l.addressesOf(placed.Rule.Match.ClientIP)
 		}
+	}
+	if l.read > loneMost {
+		return found
 	}
 	set := &model.L4PolicySet{L4PolicySet: *from, AddressGroups: l.addresses}
 	found.shadowed(subject{}, rulesOfL4(set, l.content(), nil).Find())

@@ -1,10 +1,14 @@
 package plan
 
 import (
+	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // Whoever writes a policy is told of its rules without effect, before a virtual service uses it.
@@ -97,5 +101,80 @@ func TestOfManyRulesWithoutEffectSomeAreNamed(t *testing.T) {
 	if last := found[len(found)-1]; len(found) != 21 || last.Field != "http_request_policy.rules" ||
 		last.Message != "30 more rules have no effect, as those that are named" {
 		t.Errorf("%d, %v", len(found), last)
+	}
+}
+
+// A policy of modest size may name much: what is read of its groups is bounded.
+func TestRulesThatNameLargeGroupsTakeLittleMemory(t *testing.T) {
+	group := func(uuid string) schema.Object {
+		var pairs []any
+		for i := range 10_000 {
+			pairs = append(pairs, schema.Object{"key": fmt.Sprintf("/%s/%d", uuid, i)})
+		}
+		return schema.Object{"uuid": uuid, "name": uuid, "kv": pairs}
+	}
+	groups := map[string]schema.Object{}
+	for i := range 10 {
+		uuid := fmt.Sprint("stringgroup-", i)
+		groups[uuid] = group(uuid)
+	}
+	get := func(_, uuid string) (schema.Object, bool) {
+		object, known := groups[uuid]
+		return object, known
+	}
+	for _, criterion := range []string{"BEGINS_WITH", "REGEX_MATCH"} {
+		rules := []any{}
+		for i := range 300 {
+			var references []any
+			for at := range 10 {
+				references = append(references, schema.RefPath("stringgroup", fmt.Sprint("stringgroup-", at)))
+			}
+			if i == 0 {
+				references = references[:1]
+			}
+			rules = append(rules, schema.Object{"name": fmt.Sprint("r", i), "index": int64(i), "enable": true,
+				"match": schema.Object{"path": schema.Object{"match_criteria": criterion,
+					"string_group_refs": references}},
+				"action": schema.Object{"action": "HTTP_SECURITY_ACTION_CLOSE_CONN"}})
+		}
+		object := schema.Object{"name": "set", "http_security_policy": schema.Object{"rules": rules}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		found := RulesWithoutEffect("httppolicyset", object, get)
+		runtime.ReadMemStats(&after)
+		took := (after.TotalAlloc - before.TotalAlloc) >> 20
+		t.Logf("%s: %d MB", criterion, took)
+		if took > 100 {
+			t.Errorf("%s: %d MB", criterion, took)
+		}
+		if isRegex := criterion == "REGEX_MATCH"; !isRegex && (len(found) != 21 ||
+			!strings.Contains(found[0].Message, `rule "r2" never matches: rule "r1" before it`)) {
+			t.Errorf("%s: %v", criterion, found)
+		}
+	}
+}
+
+func TestNothingIsSaidOfPoliciesWhoseGroupsAreNotRead(t *testing.T) {
+	objects := objectsIn(t, `
+stringgroup {"name": "none"}
+ipaddrgroup {"name": "ten", "prefixes": [{"ip_addr": {"addr": "10.0.0.0", "type": "V4"}, "mask": 8}]}
+pool {"name": "web"}
+httppolicyset {"name": "house", "http_security_policy": {"rules": [
+  {"name": "r", "index": 1, "match": {"path": {"match_criteria": "CONTAINS", "string_group_refs": ["/api/stringgroup?name=none"]}}, "action": {"action": "HTTP_SECURITY_ACTION_CLOSE_CONN"}}]}}
+networksecuritypolicy {"name": "net", "rules": [
+  {"name": "r", "index": 1, "enable": true, "action": "NETWORK_SECURITY_POLICY_ACTION_TYPE_ALLOW", "match": {"client_ip": {"match_criteria": "IS_IN", "group_refs": ["/api/ipaddrgroup?name=ten"]}}}]}
+l4policyset {"name": "four", "l4_connection_policy": {"rules": [
+  {"name": "r", "index": 1, "match": {"client_ip": {"match_criteria": "IS_IN", "group_refs": ["/api/ipaddrgroup?name=ten"]}}, "action": {"select_pool": {"action_type": "L4_RULE_ACTION_SELECT_POOL", "pool_ref": "/api/pool?name=web"}}}]}}`)
+	lone := &loneGroups{read: loneMost + 1, get: func(kind, uuid string) (schema.Object, bool) {
+		t.Errorf("%s %s is read", kind, uuid)
+		return nil, false
+	}}
+	set, _ := schema.Into[kinds.HTTPPolicySet](objects["httppolicyset"][0])
+	net, _ := schema.Into[kinds.NetworkSecurityPolicy](objects["networksecuritypolicy"][0])
+	four, _ := schema.Into[kinds.L4PolicySet](objects["l4policyset"][0])
+	for _, found := range []report{lone.http(set), lone.network(net), lone.l4(four)} {
+		if len(found.findings) > 0 {
+			t.Errorf("%v", found.findings)
+		}
 	}
 }

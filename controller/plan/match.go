@@ -230,17 +230,31 @@ func (r *ruleReader) grouped(field string, to *dataplanev1.TextMatch, references
 		if to.GetCriterion() != dataplanev1.TextCriterion_TEXT_CRITERION_REGEX {
 			continue
 		}
-		keys := make([]string, len(group.Pairs))
-		for at, pair := range group.Pairs {
-			keys[at] = pair.Key
-		}
-		if at, err := kinds.CheckExpressions(keys); err != nil {
-			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i),
-				"string group %s: kv[%d].key: %v", group.Name, at,
-				err)
+		if fault := r.faultIn(group); fault != "" {
+			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i), "string group %s: %s", group.Name, fault)
 		}
 	}
 	return to
+}
+
+// faultIn says why the texts of a group are no expressions; empty: they are. Many rules may name the group.
+func (r *setReader) faultIn(group *kinds.StringGroup) string {
+	fault, known := r.faults[group]
+	if known {
+		return fault
+	}
+	keys := make([]string, len(group.Pairs))
+	for at, pair := range group.Pairs {
+		keys[at] = pair.Key
+	}
+	if at, err := kinds.CheckExpressions(keys); err != nil {
+		fault = fmt.Sprintf("kv[%d].key: %v", at, err)
+	}
+	if r.faults == nil {
+		r.faults = map[*kinds.StringGroup]string{}
+	}
+	r.faults[group] = fault
+	return fault
 }
 
 // rooted gives texts that begin a path, or are one, the "/" that every path begins with.

@@ -29,6 +29,7 @@ type setReader struct {
 	set     *model.HTTPPolicySet
 	subject subject
 	report  report
+	faults  map[*kinds.StringGroup]string // of groups of expressions, empty if there is none
 }
 
 func (c *Compiler) compileSet(set *model.HTTPPolicySet) *compiledSet {

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -117,5 +116,3 @@ func (d *draft) noteServicePorts() {
 		}
 	}
 }
-
-func uuidIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }

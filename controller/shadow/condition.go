@@ -40,37 +40,6 @@ func (c *condition) excludes(other *condition, work *int) bool {
 	return c.texts != nil && other.texts != nil && c.texts.excludes(other.texts, work)
 }
 
-// Groups are those that rules name, by uuid. A group that is not there may have anything.
-type Groups struct {
-	texts     map[string][]*dataplanev1.StringPair
-	addresses map[string][]span[netip.Addr]
-}
-
-// spansMost bounds the ranges of a group whose content is compared: it is read at each change of a policy. Countries
-// have more; groups of them are compared by their uuid.
-const spansMost = 4096
-
-// AddStrings adds a group of strings.
-func (g *Groups) AddStrings(group *dataplanev1.StringGroup) {
-	if g.texts == nil {
-		g.texts = map[string][]*dataplanev1.StringPair{}
-	}
-	g.texts[group.GetUuid()] = group.GetPairs()
-}
-
-// AddAddresses adds a group of addresses.
-func (g *Groups) AddAddresses(group *dataplanev1.AddressGroup) {
-	if len(group.GetSubnets())+len(group.GetRanges()) > spansMost {
-		return
-	}
-	if all, ok := spansIn(group.GetSubnets(), group.GetRanges()); ok {
-		if g.addresses == nil {
-			g.addresses = map[string][]span[netip.Addr]{}
-		}
-		g.addresses[group.GetUuid()] = all
-	}
-}
-
 func spansIn(subnets []string, ranges []*dataplanev1.AddressRange) (all []span[netip.Addr], ok bool) {
 	for _, subnet := range subnets {
 		prefix, err := netip.ParsePrefix(subnet)
@@ -98,31 +67,17 @@ func unmapped(one span[netip.Addr]) span[netip.Addr] {
 	return one
 }
 
-// contentMost bounds the texts, and the ranges of addresses, that a comparison reads of groups. Comparisons with more
-// are known by their groups alone: each rule of a set may name many large groups.
-const contentMost = 256
-
 // addressesOf reads a comparison of addresses.
 func (r *reader) addressesOf(from *dataplanev1.AddressMatch, about, field string) {
 	if from == nil {
 		return
 	}
-	all, ok := spansIn(from.GetSubnets(), from.GetRanges())
-	for _, uuid := range from.GetAddressGroupUuids() {
-		group, known := r.groups.addresses[uuid]
-		if ok = ok && known && len(all)+len(group) <= contentMost; !ok {
-			break
-		}
-		all = append(all, group...)
-	}
-	if !ok {
-		r.add(condition{about: about, field: field, opaque: from.String()})
+	named := r.named(from)
+	if named == nil {
+		r.add(condition{about: about, field: field, opaque: exactly(from)})
 		return
 	}
-	found := spansOf(all)
-	if from.GetNegated() {
-		found = everywhere.without(found)
-	}
+	found := *named
 	switch {
 	case len(found) == 0 && from.GetNegated():
 		r.fail("%s excludes every address", field)
@@ -131,28 +86,54 @@ func (r *reader) addressesOf(from *dataplanev1.AddressMatch, about, field string
 	case everywhere.within(found):
 		r.unlimited()
 	default:
-		r.addPoints(about, field, found)
+		r.addPoints(about, field, named)
 	}
 }
 
+// named returns the addresses that a comparison names; nil: they are not compared.
+func (r *reader) named(from *dataplanev1.AddressMatch) *spans[netip.Addr] {
+	if len(from.GetAddressGroupUuids()) > 0 {
+		if count, ok := r.groups.addressesIn(from.GetAddressGroupUuids()); !ok || !r.take(count) {
+			return nil
+		}
+		return r.groups.spansOf(from)
+	}
+	all, ok := spansIn(from.GetSubnets(), from.GetRanges())
+	if !ok {
+		return nil
+	}
+	found := namedBy(from, all)
+	return &found
+}
+
 // addPoints adds addresses of something: with those that the rule compares it with already.
-func (r *reader) addPoints(about, field string, found spans[netip.Addr]) {
+func (r *reader) addPoints(about, field string, found *spans[netip.Addr]) {
 	if !r.rule.any {
 		for i := range r.rule.conditions {
 			earlier := &r.rule.conditions[i]
 			if earlier.about != about || earlier.points == nil {
 				continue
 			}
-			both := earlier.points.and(found)
+			room := len(*earlier.points) + len(*found)
+			if !r.groups.take(room) {
+				break // each stands for itself
+			}
+			both := earlier.points.and(*found)
 			if len(both) == 0 {
 				r.fail("no address fits both %s and %s", earlier.field, field)
 			}
 			earlier.points = &both
+			if r.groups.read -= room; len(both) > fewSpans {
+				r.groups.read += len(both)
+			}
 			return
 		}
 	}
-	r.add(condition{about: about, field: field, points: &found})
+	r.add(condition{about: about, field: field, points: found})
 }
+
+// fewSpans are not counted as more that is kept for the rules of a set.
+const fewSpans = 64
 
 // most are numbers that include all that requests and responses have.
 var most = spans[number]{{0, 1 << 20}}
@@ -205,10 +186,8 @@ func (r *reader) methodsOf(from *dataplanev1.NameMatch, field string) {
 		return
 	}
 	made := texts{criterion: equals, negated: from.GetNegated(), sensitive: true, single: true}
-	for _, name := range from.GetNames() {
-		made.values = append(made.values, text{own: name, lower: lowered(name)})
-	}
-	if len(made.values) == 0 && !made.negated {
+	made.add(textsIn(from.GetNames()))
+	if made.isEmpty() && !made.negated {
 		r.fail("%s names no method", field)
 		return
 	}
@@ -220,9 +199,7 @@ type compared struct {
 	about, field string
 	single       bool // a request has one text of it at most
 	isThere      bool // a request always has one
-	isHost       bool
-	// mayBe tells whether a text can be, begin, end or contain a value.
-	mayBe func(how dataplanev1.TextCriterion, decoded bool, value string) bool
+	grammar      *grammar
 }
 
 // textsOf reads a comparison of texts.
@@ -232,24 +209,37 @@ func (r *reader) textsOf(from *dataplanev1.TextMatch, of compared) {
 	}
 	made := &texts{criterion: from.GetCriterion(), negated: from.GetNegated(), sensitive: from.GetCaseSensitive(),
 		decoded: from.GetDecoded(), single: of.single}
-	values := from.GetValues()
+	own := of.grammar.read(textsIn(from.GetValues()), made)
+	lists, values, first := []*list{&own}, len(from.GetValues()), ""
+	if values > 0 {
+		first = from.GetValues()[0]
+	}
 	for _, uuid := range from.GetStringGroupUuids() {
 		pairs, known := r.groups.texts[uuid]
-		if !known || len(values)+len(pairs) > contentMost {
-			r.add(condition{about: of.about, field: of.field, opaque: from.String()})
+		var group *list
+		if known && r.take(len(pairs)) {
+			group = r.groups.listOf(uuid, of.grammar, made)
+		}
+		if group == nil {
+			r.add(condition{about: of.about, field: of.field, opaque: exactly(from)})
 			return
 		}
-		values = slices.Clip(values)
-		for _, pair := range pairs {
-			values = append(values, pair.GetKey())
+		if lists = append(lists, group); values == 0 && len(pairs) > 0 {
+			first = pairs[0].GetKey()
 		}
+		values += len(pairs)
 	}
-	r.values(made, values, of)
-	switch isEmpty := made.criterion != exists && len(made.values) == 0; {
-	case isEmpty && !made.negated && len(values) == 0:
+	if slices.ContainsFunc(lists, func(one *list) bool { return one.isAny }) {
+		made.criterion, made.decoded, lists = exists, false, nil
+	}
+	for _, one := range lists {
+		made.add(one.texts)
+	}
+	switch isEmpty := made.criterion != exists && made.isEmpty(); {
+	case isEmpty && !made.negated && values == 0:
 		r.fail("%s compares with no text: what it compares with is empty", of.field)
 	case isEmpty && !made.negated:
-		r.fail("%s", of.never(values))
+		r.fail("%s", of.never(first, values-1))
 	case made.criterion == exists && made.negated && of.isThere:
 		r.fail("%s: each text matches the expression", of.field)
 	case isEmpty, made.criterion == exists && of.isThere:
@@ -259,34 +249,10 @@ func (r *reader) textsOf(from *dataplanev1.TextMatch, of compared) {
 	}
 }
 
-// values sets those that could be.
-func (r *reader) values(made *texts, values []string, of compared) {
-	for _, value := range values {
-		if made.criterion == regex && slices.Contains(anyText, value) ||
-			made.isLiteral() && made.criterion != equals && value == "" {
-			made.criterion, made.values, made.decoded = exists, nil, false
-			return
-		}
-	}
-	for _, value := range values {
-		one := text{own: value}
-		if of.isHost && made.isLiteral() {
-			one.withPort = hasPort(value)
-			if !one.withPort && (made.criterion == equals || made.criterion == ends) {
-				one.own = strings.TrimSuffix(value, ".") // the root: it names the same host
-			}
-		}
-		one.lower = lowered(one.own)
-		if !made.isLiteral() || of.mayBe(made.criterion, made.decoded, value) {
-			made.values = append(made.values, one)
-		}
-	}
-}
-
 // never says that none of some values can be.
-func (c compared) never(values []string) string {
-	shown := fmt.Sprintf("%q", values[0])
-	if more := len(values) - 1; more > 0 {
+func (c compared) never(first string, more int) string {
+	shown := fmt.Sprintf("%q", first)
+	if more > 0 {
 		shown += fmt.Sprintf(" or one of %d more", more)
 	}
 	return fmt.Sprintf("%s compares with %s, which cannot be there", c.field, shown)

@@ -34,9 +34,6 @@ func (x *index) add(rule *Rule) {
 	if len(hosts)*len(paths) > manyTexts {
 		hosts = []prefix{{}}
 	}
-	if len(paths) > manyTexts {
-		paths = []prefix{{}}
-	}
 	for _, host := range hosts {
 		x.hosts = withLength(x.hosts, host)
 		for _, path := range paths {
@@ -57,7 +54,10 @@ func withLength(lengths []int, of prefix) []int {
 // prefixes are the texts that a rule may be under.
 func (r *Rule) prefixes(about string) (all []prefix) {
 	if of := r.textsOf(about); of != nil {
-		for _, value := range of.values {
+		for value := range of.all() {
+			if len(all) == manyTexts {
+				return []prefix{{}}
+			}
 			all = append(all, prefix{of.criterion, value.lower})
 		}
 		return all
@@ -70,8 +70,7 @@ func (r *Rule) textsOf(about string) *texts {
 	for i := range r.conditions {
 		one := r.conditions[i].texts
 		if r.any || r.conditions[i].about != about || one == nil || one.negated ||
-			one.criterion != equals && one.criterion != begins ||
-			slices.ContainsFunc(one.values, func(value text) bool { return value.withPort }) {
+			one.criterion != equals && one.criterion != begins || one.withPorts {
 			continue
 		}
 		return one
@@ -101,7 +100,7 @@ func (r *Rule) covering(about string, lengths []int) []prefix {
 	if of == nil {
 		return all
 	}
-	first := of.values[0].lower
+	first := of.lists[0][0].lower
 	if of.criterion == equals {
 		all = append(all, prefix{equals, first})
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
@@ -142,11 +140,7 @@ func (r *reader) claim(from *dataplanev1.ClaimMatch, lets bool) {
 	if lets {
 		r.rule.token = letsBy
 	}
-	said, err := proto.MarshalOptions{Deterministic: true}.Marshal(from)
-	if err != nil {
-		panic("shadow: " + err.Error()) // it was made in this process
-	}
-	r.add(condition{about: "claim " + from.GetName(), field: "match.access_token", opaque: string(said)})
+	r.add(condition{about: "claim " + from.GetName(), field: "match.access_token", opaque: exactly(from)})
 }
 
 // OfHost reads a rule by which a child gets requests of a host.

@@ -65,6 +65,16 @@ type reader struct {
 	rule   *Rule
 	isAll  bool // of a rule of which one condition must hold: one always does
 	failed string
+	read   int // texts and ranges of groups
+}
+
+// take tells whether the rule may read so much more of groups.
+func (r *reader) take(count int) bool {
+	if count > ofRuleMost-r.read {
+		return false
+	}
+	r.read += count
+	return true
 }
 
 func (r *reader) add(one condition) {
@@ -132,27 +142,28 @@ func (r *reader) http(match *dataplanev1.HttpMatch, in string) {
 	r.methodsOf(match.GetMethod(), in+"method")
 	r.versionsOf(match.GetVersion(), in+"version")
 	r.textsOf(match.GetPath(), path(in))
-	r.textsOf(match.GetQuery(), compared{about: "query", field: in + "query", single: true, mayBe: mayBeQuery})
-	r.textsOf(match.GetHost(), compared{about: "host", field: in + "host_hdr", single: true, isHost: true,
-		mayBe: mayBeHost})
+	r.textsOf(match.GetQuery(), compared{about: "query", field: in + "query", single: true,
+		grammar: queryGrammar})
+	r.textsOf(match.GetHost(), compared{about: "host", field: in + "host_hdr", single: true,
+		grammar: hostGrammar})
 	r.fields(match.GetFields(), "hdrs", in)
 	if cookie := match.GetCookie(); cookie != nil {
 		r.textsOf(cookie.GetValue(), compared{about: "cookie " + cookie.GetName(), field: in + "cookie",
-			mayBe: mayBeCookie})
+			grammar: cookieGrammar})
 	}
 	r.numbersOf(match.GetStatus(), "status", in+"status")
-	r.textsOf(match.GetLocation(), compared{about: "loc_hdr", field: in + "loc_hdr", mayBe: mayBeValue})
+	r.textsOf(match.GetLocation(), compared{about: "loc_hdr", field: in + "loc_hdr", grammar: valueGrammar})
 	r.fields(match.GetResponseFields(), "rsp_hdrs", in)
 }
 
 func path(in string) compared {
-	return compared{about: "path", field: in + "path", single: true, isThere: true, mayBe: mayBePath}
+	return compared{about: "path", field: in + "path", single: true, isThere: true, grammar: pathGrammar}
 }
 
 func (r *reader) fields(all []*dataplanev1.FieldMatch, list, in string) {
 	for i, match := range all {
 		r.textsOf(match.GetValue(), compared{about: list + " " + strings.ToLower(match.GetName()),
-			field: fmt.Sprintf("%s%s[%d]", in, list, i), mayBe: mayBeValue})
+			field: fmt.Sprintf("%s%s[%d]", in, list, i), grammar: valueGrammar})
 	}
 }
 

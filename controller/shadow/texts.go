@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -19,8 +20,31 @@ type texts struct {
 	negated   bool
 	sensitive bool
 	decoded   bool
-	values    []text
-	single    bool // of a thing of which a request has one text at most
+	lists     [][]text // none is empty; rules share those of groups
+	single    bool     // of a thing of which a request has one text at most
+	withPorts bool     // one of the texts is compared with its port
+}
+
+func (t *texts) add(list []text) {
+	if len(list) > 0 {
+		t.lists = append(t.lists, list)
+		t.withPorts = t.withPorts || slices.ContainsFunc(list, func(one text) bool { return one.withPort })
+	}
+}
+
+func (t *texts) isEmpty() bool { return len(t.lists) == 0 }
+
+// all has the texts of all lists.
+func (t *texts) all() iter.Seq[text] {
+	return func(yield func(text) bool) {
+		for _, list := range t.lists {
+			for _, one := range list {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
 }
 
 const (
@@ -84,15 +108,27 @@ func (t *texts) within(other *texts, work *int) bool {
 }
 
 func (t *texts) each(other *texts, work *int, fits func(one, wide text) bool) bool {
-	for _, one := range t.values {
-		if !slices.ContainsFunc(other.values, func(wide text) bool {
-			*work--
-			return one.withPort == wide.withPort && fits(one, wide)
-		}) || *work < 0 {
-			return false
+	for _, list := range t.lists {
+		isShared := slices.ContainsFunc(other.lists, func(its []text) bool { return &its[0] == &list[0] })
+		for _, one := range list {
+			if *work--; *work < 0 || !(isShared && fits(one, one)) && !other.has(one, work, fits) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+func (t *texts) has(one text, work *int, fits func(one, wide text) bool) bool {
+	for wide := range t.all() {
+		if *work--; *work < 0 {
+			return false
+		}
+		if one.withPort == wide.withPort && fits(one, wide) {
+			return true
+		}
+	}
+	return false
 }
 
 // isApart tells whether no text fits both.
@@ -100,8 +136,8 @@ func (t *texts) isApart(other *texts, work *int) bool {
 	if !t.isLiteral() || !other.isLiteral() || t.decoded != other.decoded {
 		return false
 	}
-	for _, one := range t.values {
-		for _, two := range other.values {
+	for one := range t.all() {
+		for two := range other.all() {
 			*work--
 			if *work < 0 || one.withPort != two.withPort || !areApart(t.criterion, one.lower,
 				other.criterion, two.lower) {
