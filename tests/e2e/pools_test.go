@@ -155,6 +155,9 @@ func TestTakenPortLeavesOthersServed(t *testing.T) {
 	s.must(other.Close())
 	s.changeApplied("web", "pool", "web", func(o client.Object) { o["enabled"] = true })
 	s.eventually("the port is open again", func() error {
+		if s.refuses(at) == nil {
+			return errors.New("connections are refused")
+		}
 		if answer := s.ask(false, "shop.test", "/"); !strings.HasPrefix(answer, "web: ") {
 			return fmt.Errorf("got %q", answer)
 		}
