@@ -144,7 +144,8 @@ func TestRulesThatNameLargeGroupsTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		took := (after.TotalAlloc - before.TotalAlloc) >> 20
 		t.Logf("%s: %d MB", criterion, took)
-		if took > 100 {
+		// The race detector has sync.Pool forget, and so expressions take ten times as much.
+		if most := map[string]uint64{"BEGINS_WITH": 100, "REGEX_MATCH": 2000}[criterion]; took > most {
 			t.Errorf("%s: %d MB", criterion, took)
 		}
 		if isRegex := criterion == "REGEX_MATCH"; !isRegex && (len(found) != 21 ||
