@@ -44,6 +44,7 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
+	fresh   []slot        // those of them that came since it answered a Plan: it drops them if it refuses the next one
 	// base is the Plan that the next change starts from, acknowledged over this connection. Nil: the next Plan goes
 	// whole.
 	base         *plan.Plan
@@ -181,6 +182,7 @@ func (l *life) take(held sockets, in frame) (last bool, err error) {
 		}
 		held[place] = in.descriptors[i]
 		l.handed[place] = true
+		l.fresh = append(l.fresh, place) // it may have come for a Plan that is not answered
 	}
 	return batch.GetLast(), nil
 }
@@ -237,6 +239,7 @@ func (l *life) give(owned sockets, places places) error {
 			descriptors = append(descriptors, owned[place])
 			l.handed[place] = true
 		}
+		l.fresh = append(l.fresh, batch...)
 		frame := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Sockets{Sockets: message}}
 		if err := l.wire.write(frame, descriptors...); err != nil {
 			return err

@@ -142,7 +142,6 @@ func play20Plans(t *testing.T, random *rand.Rand) {
 			if want := objectsOf(plans[at].Dataplane()); !equal(after, want) {
 				t.Fatalf("Plan %d leads to %v, want %v", at, after, want)
 			}
-			restores := applied != nil && at == applied.Revision
 			switch n := random.IntN(20); {
 			case n < 2: // the connection breaks
 				again()
@@ -157,10 +156,12 @@ func play20Plans(t *testing.T, random *rand.Rand) {
 				m.settle()
 				resync := &dataplanev1.Nack{Revision: at, Resync: true}
 				r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Nack{Nack: resync}})
-			case n < 9 && !restores:
+			case n < 9:
 				m.settle()
 				r.answer(far, nackOf(at, "no such cipher"))
-				decided = at
+				if restores := applied != nil && at == applied.Revision; !restores {
+					decided = at
+				}
 			default:
 				for place := range listening(after) {
 					if !m.held[place] {

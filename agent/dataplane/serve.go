@@ -187,6 +187,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 			life.forgetAllStates()
 		}
 		life.forgetStates(s.step.members)
+		life.fresh = nil
 		s.closeUnused(life, s.step.take(s.serving))
 		s.listenAlways(plan, s.step.comes)
 		s.samples = 0
@@ -217,8 +218,11 @@ func (s *Supervisor) logUnrestored(life *life, revision uint64, findings []plan.
 	}
 }
 
-// withdraw closes the sockets that were opened for the Plan in flight.
+// withdraw closes the sockets that were opened for the Plan in flight. What the data plane got for it, and drops, it
+// gets again with the next one, also where a Plan served before.
 func (s *Supervisor) withdraw(life *life) {
+	life.forget(life.fresh)
+	life.fresh = nil
 	s.closeUnused(life, s.step.newIn(s.serving))
 }
 

@@ -284,6 +284,21 @@ func TestClosesWhatARefusedPlanWantedAndKeepsWhatServes(t *testing.T) {
 	r.expectFrames(far, "2 sockets", "change 1 to 3: 1 services, 0 pools, 0 gone")
 }
 
+// The data plane has dropped the sockets that came with it.
+func TestPlanThatServedAndIsRefusedByANewDataPlaneComesAgainWithItsSockets(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	far := r.serve(planAt(1, port))
+	far.Close()
+	far = r.accept(0)
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.supervisor.Apply(planAt(2, port))
+	r.answer(far, nackOf(1, "no descriptors"))
+	r.expectFrames(far, "2 sockets", "plan 2")
+	r.answer(far, ackOf(2))
+	r.expect("running at 0", "running at 2", "applied 2")
+}
+
 func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
 	r := newRig(t)
 	first, second := freePort(t), freePort(t)
