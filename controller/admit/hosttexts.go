@@ -63,7 +63,8 @@ func newHostTexts(view *store.View) *hostTexts {
 	return &hostTexts{view: view, groups: map[string]*kinds.StringGroup{}, left: textsReadMost}
 }
 
-// wishes returns what a child wants. Groups that cannot be read, or that are too many, add nothing.
+// wishes returns what a child wants. Groups that cannot be read, or that are too many, add nothing. Expressions are
+// only compared: what is none is wanted, too.
 func (h *hostTexts) wishes(child *kinds.VirtualService) []kinds.Wish {
 	groups := map[string]*kinds.StringGroup{}
 	for _, match := range child.VHMatches {
@@ -80,7 +81,7 @@ func (h *hostTexts) wishes(child *kinds.VirtualService) []kinds.Wish {
 		return child.Wishes(nil)
 	}
 	resolved, origins := *child, kinds.Origins(nil)
-	resolved.VHMatches, origins = kinds.WithTexts(child.VHMatches, groups, func(string, string, ...any) {})
+	resolved.VHMatches, origins = kinds.WithTexts(child.VHMatches, groups, nil)
 	return resolved.Wishes(origins)
 }
 

@@ -243,13 +243,7 @@ func (r *setReader) faultIn(group *kinds.StringGroup) string {
 	if known {
 		return fault
 	}
-	keys := make([]string, len(group.Pairs))
-	for at, pair := range group.Pairs {
-		keys[at] = pair.Key
-	}
-	if at, err := kinds.CheckExpressions(keys); err != nil {
-		fault = fmt.Sprintf("kv[%d].key: %v", at, err)
-	}
+	fault = group.FaultOfExpressions()
 	if r.faults == nil {
 		r.faults = map[*kinds.StringGroup]string{}
 	}

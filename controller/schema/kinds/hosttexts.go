@@ -24,14 +24,15 @@ type origin struct {
 }
 
 // WithTexts returns what a child wants, with the texts of string groups, by reference, beside its own. References that
-// stay lead to no group, or to one that no child can be chosen by. find is told why.
+// stay lead to no group, or to one that no child can be chosen by. find is told why. nil: nobody is, and expressions
+// are taken as they are, because it takes long to read them.
 func WithTexts(
 	matches []VHMatch, groups map[string]*StringGroup, find func(field, problem string, args ...any),
 ) ([]VHMatch, Origins) {
 	if len(groups) == 0 {
 		return matches, nil
 	}
-	texts, origins := &groupTexts{groups: groups, find: find}, Origins{}
+	texts, origins := &groupTexts{groups: groups, tell: find, faults: map[*StringGroup]string{}}, Origins{}
 	matches = slices.Clone(matches)
 	for i := range matches {
 		matches[i].Rules = slices.Clone(matches[i].Rules)
@@ -75,8 +76,15 @@ func namesIn(byText map[string]string) (names []string) {
 
 type groupTexts struct {
 	groups map[string]*StringGroup
-	find   func(field, problem string, args ...any)
-	read   int // texts of groups, for all rules so far
+	tell   func(field, problem string, args ...any) // nil: nobody
+	faults map[*StringGroup]string                  // of those whose texts were read as expressions
+	read   int                                      // texts of groups, for all rules so far
+}
+
+func (g *groupTexts) find(field, problem string, args ...any) {
+	if g.tell != nil {
+		g.tell(field, problem, args...)
+	}
 }
 
 // all returns texts with those of groups, and the groups of those that are new. If a group cannot be used, it returns
@@ -140,20 +148,28 @@ func (g *groupTexts) all(field, criteria string, texts, references []string) (
 
 // usable tells whether each text of a group can match something.
 func (g *groupTexts) usable(field, criteria string, group *StringGroup) bool {
-	keys := make([]string, len(group.Pairs))
 	for i, pair := range group.Pairs {
-		keys[i] = pair.Key
 		if ComparesBeginning(criteria) && !strings.HasPrefix(pair.Key, "/") {
 			g.find(field, "string group %s: kv[%d].key: no path begins with %s: begin it with /", group.Name, i,
 				schema.Show(pair.Key))
 			return false
 		}
 	}
-	if strings.Contains(criteria, "REGEX") {
-		if i, err := CheckExpressions(keys); err != nil {
-			g.find(field, "string group %s: kv[%d].key: %v", group.Name, i, err)
+	if strings.Contains(criteria, "REGEX") && g.tell != nil {
+		if fault := g.faultIn(group); fault != "" {
+			g.find(field, "string group %s: %s", group.Name, fault)
 			return false
 		}
 	}
 	return true
+}
+
+// faultIn says why the texts of a group are no expressions; empty: they are. Many rules may name the group.
+func (g *groupTexts) faultIn(group *StringGroup) string {
+	fault, known := g.faults[group]
+	if !known {
+		fault = group.FaultOfExpressions()
+		g.faults[group] = fault
+	}
+	return fault
 }

@@ -59,6 +59,31 @@ func TestRulesOfAChildHaveABoundForAllTheirGroups(t *testing.T) {
 	}
 }
 
+// A write of such a group, or child, holds up all others.
+func TestExpressionsOfAGroupAreReadOnceAndOnlyForWhoIsTold(t *testing.T) {
+	rule, groups := manyTexts("REGEX_MATCH", 1, 8)
+	for _, group := range groups {
+		for i := range group.Pairs {
+			group.Pairs[i].Key += "[a-z]{500}"
+		}
+	}
+	const rules = 100
+	match := VHMatch{Host: "a.test"}
+	for range rules {
+		match.Rules = append(match.Rules, rule)
+	}
+	allocations := func(rules int, find func(string, string, ...any)) float64 {
+		one := []VHMatch{{Host: match.Host, Rules: match.Rules[:rules]}}
+		return testing.AllocsPerRun(1, func() { WithTexts(one, groups, find) })
+	}
+	find := func(field, problem string, args ...any) { t.Errorf("%s: "+problem, append([]any{field}, args...)...) }
+	unread := allocations(rules, nil)
+	once, again := allocations(1, find), allocations(rules, find)
+	if unread > 50*rules || once < 500 || again > once+unread+50 {
+		t.Errorf("%v allocations for %d rules unread, %v for one, %v for all", unread, rules, once, again)
+	}
+}
+
 func TestWishesNameTheGroupsThatTheyComeFrom(t *testing.T) {
 	_, groups := manyTexts("EQUALS", 2, 2)
 	refs := func(own ...string) (values, references []string) {

@@ -56,6 +56,18 @@ func keysOf(name string, keys ...string) schema.Object {
 // HasValues tells whether each key of the group has a value.
 func (g *StringGroup) HasValues() bool { return g.Type == pairsGroup }
 
+// FaultOfExpressions says why the texts are no expressions for engines; empty: they are. It may take milliseconds.
+func (g *StringGroup) FaultOfExpressions() string {
+	keys := make([]string, len(g.Pairs))
+	for at, pair := range g.Pairs {
+		keys[at] = pair.Key
+	}
+	if at, err := CheckExpressions(keys); err != nil {
+		return fmt.Sprintf("kv[%d].key: %v", at, err)
+	}
+	return ""
+}
+
 func (g *StringGroup) Validate() *schema.FieldError {
 	first := map[string]int{}
 	for i, pair := range g.Pairs {
