@@ -165,6 +165,11 @@ func (t *table) dropSubjects(gone map[plan.Member]*subject) {
 	}
 }
 
+// namesHost tells whether the checks of a monitor have a host. Pools that differ in it alone share the others.
+func namesHost(monitor *plan.Monitor) bool {
+	return monitor.Type == plan.HTTP || monitor.Type == plan.HTTPS || monitor.Type == plan.GRPC
+}
+
 // assign gives a subject the checks of its pool's monitors. It returns those that have to be scheduled.
 func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 	before := subject.watches
@@ -173,7 +178,9 @@ func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 		target := Target{
 			Address: subject.server.Address, Port: cmp.Or(monitor.Port, subject.server.Port),
 			Hostname: subject.server.Hostname, ServerName: pool.ServerName, HTTP2: pool.HTTP2,
-			AppendPort: pool.AppendPort,
+		}
+		if namesHost(monitor) {
+			target.AppendPort = pool.AppendPort
 		}
 		key := checkKey{target: target, content: monitor.Content}
 		if monitor.Apart {

@@ -322,6 +322,18 @@ func TestPoolsShareTheChecksOfAServer(t *testing.T) {
 	}
 }
 
+func TestPoolsShareTheChecksThatNameNoHostWhateverPortTheirHostsHave(t *testing.T) {
+	l := newLab()
+	both := monitoredTwice(monitors("m"), monitors("m"))
+	for _, pool := range both {
+		pool.Monitors[0].Type = plan.TCP
+	}
+	both[1].AppendPort = plan.AppendNever
+	if l.reconcile(both, l.now); len(l.checks) != 1 {
+		t.Errorf("%d checks", len(l.checks))
+	}
+}
+
 func TestPoolThatComesLaterKnowsAtOnceWhatIsKnownOfItsServer(t *testing.T) {
 	l := newLab()
 	first := pools("p", monitors("m"), "one")
@@ -335,11 +347,14 @@ func TestPoolThatComesLaterKnowsAtOnceWhatIsKnownOfItsServer(t *testing.T) {
 
 func TestPoolsDoNotShareWhatDiffers(t *testing.T) {
 	for name, change := range map[string]func(pool *plan.Pool){
-		"other content":       func(pool *plan.Pool) { pool.Monitors = monitors("other") },
-		"another name":        func(pool *plan.Pool) { pool.Servers[0].Hostname = "two.example" },
-		"its own port":        func(pool *plan.Pool) { pool.Servers[0].Port = 81 },
-		"the name in TLS":     func(pool *plan.Pool) { pool.ServerName = "shop.example" },
-		"HTTP/2":              func(pool *plan.Pool) { pool.HTTP2 = true },
+		"other content":   func(pool *plan.Pool) { pool.Monitors = monitors("other") },
+		"another name":    func(pool *plan.Pool) { pool.Servers[0].Hostname = "two.example" },
+		"its own port":    func(pool *plan.Pool) { pool.Servers[0].Port = 81 },
+		"the name in TLS": func(pool *plan.Pool) { pool.ServerName = "shop.example" },
+		"HTTP/2":          func(pool *plan.Pool) { pool.HTTP2 = true },
+		"the port of the host": func(pool *plan.Pool) {
+			pool.Monitors[0].Type, pool.AppendPort = plan.HTTP, plan.AppendNever
+		},
 		"the monitor says so": func(pool *plan.Pool) { pool.Monitors[0].Apart = true },
 	} {
 		t.Run(name, func(t *testing.T) {
