@@ -15,7 +15,8 @@ const downMin = 2
 
 // tend has virtual services that listen only while they are up do so, by the servers that the data plane goes to. A
 // socket that is shut stays bound, so that no other program gets its port. The data plane has it, too, and needs no
-// word: it is told by the kernel. A new data plane takes sockets that are shut.
+// word: it is told by the kernel. A new data plane takes sockets that are shut. The agent looks at the sockets only
+// when the servers have changed, after a Plan, and after an error.
 func (s *Supervisor) tend(up map[plan.Member]bool) {
 	s.samples++
 	held := s.rollout.served()
@@ -26,11 +27,15 @@ func (s *Supervisor) tend(up map[plan.Member]bool) {
 	for i := range held.Conditionals {
 		conditional := &held.Conditionals[i]
 		isUp := conditional.IsUp(up)
-		if !isUp && s.samples < downMin {
+		if listens, known := s.settled[conditional.Service]; known && listens == isUp || !isUp && s.samples < downMin {
 			continue
 		}
 		changed, errs := s.sockets.setListening(s.placesOf(conditional), isUp)
-		failed = append(failed, errs...)
+		if failed = append(failed, errs...); len(errs) == 0 {
+			s.settled[conditional.Service] = isUp
+		} else {
+			delete(s.settled, conditional.Service)
+		}
 		if changed {
 			s.Log.Info("a virtual service listens while it is up", "uuid", conditional.Service, "listens", isUp)
 		}

@@ -171,6 +171,34 @@ func TestServiceThatIsConditionalAgainIsNotHadListenAnyMore(t *testing.T) {
 	r.expectListening(port, "while it is down", false)
 }
 
+func TestSampleThatChangesNothingCostsNothingForConditionalServices(t *testing.T) {
+	r := newRig(t)
+	services := make([]*enginev1.Resource, 20)
+	for i := range services {
+		services[i] = conditionalAt(fmt.Sprint("vs-", i), freePort(t), true)
+	}
+	s := r.supervisor
+	s.workers, s.rollout.applied = 8, &attempt{plan: planWith(1, services...)}
+	t.Cleanup(s.sockets.closeAll)
+	s.serving = placesOf(s.rollout.applied.plan.Listeners, s.workers)
+	if err := s.sockets.open(s.serving, s.Segments); err != nil {
+		t.Fatal(err)
+	}
+	for _, up := range []bool{true, false} {
+		sample := map[plan.Member]bool{{Pool: "p", Server: "s"}: up}
+		s.tend(sample)
+		s.tend(sample)
+		if allocations := testing.AllocsPerRun(10, func() { s.tend(sample) }); allocations > 5 {
+			t.Errorf("%v allocations while up is %t", allocations, up)
+		}
+		for place, descriptor := range s.sockets {
+			if isListening(descriptor) != up {
+				t.Fatalf("%v: while up is %t", place, up)
+			}
+		}
+	}
+}
+
 // apply has the data plane apply a change of so many virtual services.
 func (r *rig) apply(far *net.UnixConn, next *plan.Plan, services int) {
 	r.Helper()

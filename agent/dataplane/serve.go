@@ -179,6 +179,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	plan := s.rollout.flight.plan
 	verdict := s.rollout.answered(applied)
 	life.silence = 0
+	clear(s.settled)
 	if applied {
 		if life.hello.GetTakesChanges() {
 			life.base = plan

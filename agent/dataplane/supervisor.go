@@ -98,6 +98,7 @@ type Supervisor struct {
 	status   Status
 	workers  uint32          // of the data plane
 	samples  int             // since the last Plan that it applied, or since it greeted
+	settled  map[string]bool // conditional virtual services whose sockets are as they should be: whether they listen
 	overdue  places          // are to listen whatever is up, and do not yet
 	failures map[string]bool // of listening, at the last Sample; each is logged
 }
@@ -111,7 +112,7 @@ func New(config Config) *Supervisor {
 		changed:      map[plan.Member]bool{},
 		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
-		sockets: sockets{}, serving: places{}, overdue: places{},
+		sockets: sockets{}, serving: places{}, settled: map[string]bool{}, overdue: places{},
 	}
 }
 
@@ -318,6 +319,7 @@ func (s *Supervisor) greeted(life *life) {
 	s.process = life.process
 	s.forgetShares()
 	s.workers, s.samples = life.hello.GetWorkers(), 0
+	clear(s.settled)
 	s.rollout.begin(life.hello.GetAppliedRevision())
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)
