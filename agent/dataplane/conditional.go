@@ -30,7 +30,7 @@ func (s *Supervisor) tend(up map[plan.Member]bool) {
 		if listens, known := s.settled[conditional.Service]; known && listens == isUp || !isUp && s.samples < downMin {
 			continue
 		}
-		changed, errs := s.sockets.setListening(s.placesOf(conditional), isUp)
+		changed, errs := s.sockets.setListening(s.placesOf(conditional), isUp, s.Segments)
 		if failed = append(failed, errs...); len(errs) == 0 {
 			s.settled[conditional.Service] = isUp
 		} else {
@@ -77,7 +77,7 @@ func (s *Supervisor) listenOverdue() []*listenError {
 		_, serves := s.serving[place]
 		return !serves
 	})
-	_, failed := s.sockets.setListening(s.overdue, true)
+	_, failed := s.sockets.setListening(s.overdue, true, s.Segments)
 	maps.DeleteFunc(s.overdue, func(place slot, _ plan.Listener) bool { return isListening(s.sockets[place]) })
 	return failed
 }
@@ -97,14 +97,15 @@ func (s *Supervisor) complain(failed []*listenError) {
 
 // setListening has sockets listen or not. Workers begin in their order, as at first. After an error it goes on with the
 // other sockets. Of each address, it returns the first error.
-func (s sockets) setListening(all places, listens bool) (changed bool, failed []*listenError) {
+func (s sockets) setListening(all places, listens bool, segments Segments) (changed bool, failed []*listenError) {
 	for _, place := range slices.SortedFunc(maps.Keys(all), compareSlots) {
 		descriptor, have := s[place]
 		if !have || place.protocol != plan.ProtocolTCP || isListening(descriptor) == listens {
 			continue
 		}
 		var err error
-		if listens {
+		if listens { // the kernel forgets the limit of a socket that is shut
+			limitSegment(place, descriptor, segments.MaxSegment(place.at.Addr()))
 			err = unix.Listen(descriptor, backlog)
 		} else {
 			err = unix.Shutdown(descriptor, unix.SHUT_RD)

@@ -103,6 +103,22 @@ func TestVirtualServiceListensWhileItIsUp(t *testing.T) {
 	r.expectListening(port, "without a condition, while it is down", true)
 }
 
+func TestSegmentsHaveTheirLimitAlsoAtASocketThatWasShut(t *testing.T) {
+	r := newRig(t)
+	r.segments.set(1000)
+	port := freePort(t)
+	far := r.serve(whileUp(1, port, true))
+	r.sample(far, false)
+	r.sample(far, false)
+	r.expectListening(port, "while it is down", false)
+	r.sample(far, true)
+	for range 20 { // of both workers
+		if got := segmentTo(t, port); got > 1000 || got < 900 {
+			t.Fatalf("segments of %d", got)
+		}
+	}
+}
+
 func TestNewDataPlaneGetsSocketsThatAreShut(t *testing.T) {
 	r := newRig(t)
 	port := freePort(t)
@@ -247,16 +263,16 @@ func TestSocketThatIsShutKeepsItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if changed, err := owned.setListening(where, false); !changed || len(err) > 0 {
+		if changed, err := owned.setListening(where, false, &limit{}); !changed || len(err) > 0 {
 			t.Fatalf("shutting: changed %t, %v", changed, err)
 		}
-		if changed, err := owned.setListening(where, false); changed || len(err) > 0 {
+		if changed, err := owned.setListening(where, false, &limit{}); changed || len(err) > 0 {
 			t.Errorf("shutting again: changed %t, %v", changed, err)
 		}
 		if connects(port) {
 			t.Error("it listens")
 		}
-		if changed, err := owned.setListening(where, true); !changed || len(err) > 0 {
+		if changed, err := owned.setListening(where, true, &limit{}); !changed || len(err) > 0 {
 			t.Fatalf("listening: changed %t, %v", changed, err)
 		}
 		used := map[slot]int{}
@@ -287,7 +303,7 @@ func TestAnotherProgramThatTookThePortIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := owned.setListening(where, false); len(err) > 0 {
+	if _, err := owned.setListening(where, false, &limit{}); len(err) > 0 {
 		t.Fatal(err)
 	}
 	other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -296,11 +312,11 @@ func TestAnotherProgramThatTookThePortIsNamed(t *testing.T) {
 	}
 	want := fmt.Sprintf("cannot listen on 127.0.0.1:%d: another program on this engine listens there; "+
 		"stop it or choose another port", port)
-	if _, err := owned.setListening(where, true); len(err) != 1 || err[0].Error() != want {
+	if _, err := owned.setListening(where, true, &limit{}); len(err) != 1 || err[0].Error() != want {
 		t.Errorf("got %v", err)
 	}
 	other.Close()
-	if _, err := owned.setListening(where, true); len(err) > 0 || !connects(port) {
+	if _, err := owned.setListening(where, true, &limit{}); len(err) > 0 || !connects(port) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
