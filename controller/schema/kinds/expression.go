@@ -14,10 +14,18 @@ import (
 // Expression reads a regular expression that engines can run in linear time. Engines use another library than this
 // program, and the two agree on what an expression means except for the few forms that Expression refuses.
 func Expression(text string) (*regexp.Regexp, error) {
+	if _, err := parsed(text); err != nil {
+		return nil, err
+	}
+	return regexp.Compile(text)
+}
+
+// parsed reads what Expression compiles.
+func parsed(text string) (*syntax.Regexp, error) {
 	if err := refusedForm(text); err != nil {
 		return nil, err
 	}
-	read, err := regexp.Compile(text)
+	read, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		_, why, _ := strings.Cut(err.Error(), "error parsing regexp: ")
 		return nil, fmt.Errorf("%s is no regular expression: %s", schema.Show(text), why)
@@ -34,10 +42,11 @@ const expressionsCostMost = 1 << 19
 func CheckExpressions(texts []string) (at int, _ error) {
 	cost := 0
 	for i, text := range texts {
-		if _, err := Expression(text); err != nil {
+		read, err := parsed(text)
+		if err != nil {
 			return i, err
 		}
-		if cost += costOf(text); cost > expressionsCostMost {
+		if cost += costOf(read); cost > expressionsCostMost {
 			return i, errors.New("engines have no memory for as many and as long expressions as there are up to here")
 		}
 	}
@@ -45,12 +54,8 @@ func CheckExpressions(texts []string) (at int, _ error) {
 }
 
 // costOf estimates what an expression takes in the memory of an engine, in bytes.
-func costOf(text string) (bytes int) {
+func costOf(parsed *syntax.Regexp) (bytes int) {
 	const ofInstruction, ofRange = 32, 16
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return 0
-	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return 0
