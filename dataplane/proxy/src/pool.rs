@@ -352,7 +352,7 @@ impl Pools {
     #[cold]
     pub fn takes_retry(&mut self, at: Place, counters: &Counters, now: Time) -> bool {
         let Some(row) = self.row(at.pool) else { return false };
-        let is_left = row.retries.are_left(retries::responses(&row.pool, counters), now);
+        let is_left = row.retries.are_left(|| retries::responses(&row.pool, counters), now);
         if is_left {
             row.retries.count();
         }

@@ -10,6 +10,8 @@ use crate::io::Time;
 
 /// Retries are counted for so long.
 const WINDOW: Duration = Duration::from_secs(10);
+/// Who has no retry left is counted again after so long: a pool may have many servers.
+const COUNTED_FOR: Duration = Duration::from_millis(10);
 /// Three a second. A pool with few requests may have them all.
 const RETRIES_LEAST: u64 = 30;
 /// One for so many requests.
@@ -19,25 +21,41 @@ const REQUESTS_PER_RETRY: u64 = 5;
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Retries {
     since: Time,
-    /// Responses of the pool's servers before the window.
+    /// Responses of the pool's servers before the window, and when they were counted last.
     responses_before: u64,
+    responses: u64,
+    counted: Time,
     made: u64,
 }
 
 impl Retries {
-    /// Whether one more is within the budget.
-    pub fn are_left(&mut self, responses: u64, now: Time) -> bool {
-        // A server that is replaced takes its count with it.
-        if now.since(self.since) >= WINDOW || responses < self.responses_before {
-            *self = Self { since: now, responses_before: responses, made: 0 };
+    /// Whether one more is within the budget. `count` counts the responses of the pool's servers.
+    pub fn are_left(&mut self, count: impl Fn() -> u64, now: Time) -> bool {
+        if now.since(self.since) >= WINDOW {
+            *self = Self::begin(count(), now);
         }
-        // Each retry brings a response, too.
-        let requests = (responses - self.responses_before).saturating_sub(self.made);
-        self.made < RETRIES_LEAST + requests / REQUESTS_PER_RETRY
+        if !self.has_more() && now.since(self.counted) >= COUNTED_FOR {
+            (self.responses, self.counted) = (count(), now);
+            // A server that is replaced takes its count with it.
+            if self.responses < self.responses_before {
+                *self = Self::begin(self.responses, now);
+            }
+        }
+        self.has_more()
     }
 
     pub fn count(&mut self) {
         self.made += 1;
+    }
+
+    fn begin(responses: u64, now: Time) -> Self {
+        Self { since: now, responses_before: responses, responses, counted: now, made: 0 }
+    }
+
+    fn has_more(&self) -> bool {
+        // Each retry brings a response, too.
+        let requests = (self.responses - self.responses_before).saturating_sub(self.made);
+        self.made < RETRIES_LEAST + requests / REQUESTS_PER_RETRY
     }
 }
 
@@ -55,12 +73,14 @@ mod tests {
         Time::default() + Duration::from_secs(seconds)
     }
 
-    fn made(retries: &mut Retries, responses: &mut u64, requests: u64, now: Time) -> u64 {
+    /// Servers that answer each request with an error, a hundred of them in a second.
+    fn made(retries: &mut Retries, responses: &mut u64, requests: u64, mut now: Time) -> u64 {
         let mut made = 0;
         for _ in 0..requests {
+            now = now + Duration::from_millis(10);
             *responses += 1;
             let again = (0..4).take_while(|_| {
-                let is_left = retries.are_left(*responses, now);
+                let is_left = retries.are_left(|| *responses, now);
                 if is_left {
                     retries.count();
                     *responses += 1;
@@ -75,17 +95,33 @@ mod tests {
     #[test]
     fn a_fifth_of_the_requests_and_three_a_second() {
         let (mut retries, mut responses) = (Retries::default(), 0);
-        assert_eq!(made(&mut retries, &mut responses, 1000, at(100)), 30 + 999 / 5, "the first begins the window");
-        assert_eq!(made(&mut retries, &mut responses, 1000, at(109)), 200);
+        let at_first = made(&mut retries, &mut responses, 500, at(100));
+        assert!((125..=30 + 500 / 5).contains(&at_first), "{at_first} of 500");
+        let then = made(&mut retries, &mut responses, 450, at(105));
+        assert!((85..=90).contains(&then), "{then} of 450");
         assert_eq!(made(&mut retries, &mut responses, 5, at(111)), 20, "a new window begins with thirty");
+    }
+
+    #[test]
+    fn servers_are_counted_a_few_times_however_many_responses_come_at_once() {
+        let (mut retries, counted) = (Retries::default(), std::cell::Cell::new(0));
+        for response in 0..10_000 {
+            let count = || {
+                counted.set(counted.get() + 1);
+                response
+            };
+            if retries.are_left(count, at(100) + Duration::from_micros(response)) {
+                retries.count();
+            }
+        }
+        assert!(counted.get() <= 2, "{} times in ten milliseconds", counted.get());
     }
 
     #[test]
     fn counts_of_replaced_servers_begin_anew() {
         let (mut retries, mut responses) = (Retries::default(), 1_000_000);
         made(&mut retries, &mut responses, 100, at(100));
-        responses = 3;
-        assert!(retries.are_left(responses, at(101)));
+        assert!(retries.are_left(|| 3, at(105)));
         assert_eq!((retries.made, retries.responses_before), (0, 3));
     }
 }

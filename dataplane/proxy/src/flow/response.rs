@@ -301,8 +301,8 @@ impl Parties<'_> {
             }
             if head.status >= 400 {
                 excluded::count_of_server(&mut core.counters, exchange.pool(), place.server, head.status);
-                if is_withheld(exchange, (&mut core.pools, &core.counters), (place, head.status), io.now())
-                    && !(binds || context.http.binds_connection_by(head))
+                if !(binds || context.http.binds_connection_by(head))
+                    && is_withheld(exchange, (&mut core.pools, &core.counters), (place, head.status), io.now())
                 {
                     return Ok(None);
                 }

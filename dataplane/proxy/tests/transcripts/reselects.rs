@@ -74,6 +74,7 @@ fn pool_has_a_budget_of_retries() {
     let (mut stage, client) = stage(3, reselect());
     let (mut requests, mut asked) = (0, 0);
     while requests < 400 {
+        stage.tape.sleep(Duration::from_millis(10));
         stage.says(client, GET);
         requests += 1;
         loop {
@@ -92,6 +93,30 @@ fn pool_has_a_budget_of_retries() {
     let server = stage.connected();
     stage.says(server, BUSY);
     assert_eq!(stage.sent(client), "", "a new window has retries of its own");
+}
+
+/// It passes in any case: its connection is that of its client.
+#[test]
+fn challenge_that_binds_its_connection_takes_no_retry() {
+    let mut plan = plan(3);
+    let statuses = vec![api::StatusRange { first: 400, last: 599 }];
+    plan.pools[0].reselect = Some(api::Reselect { statuses, ..reselect() });
+    plan.virtual_services[0].http.as_mut().expect("speaks HTTP").detect_ntlm = true;
+    let mut stage = Stage::new(&plan);
+    let challenge =
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: NTLM\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    for _ in 0..100 {
+        let client = stage.client();
+        stage.says(client, GET);
+        let server = stage.connected();
+        stage.says(server, challenge);
+        assert_eq!(status(&stage.sent(client)), "401");
+    }
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, BUSY);
+    assert_eq!((stage.sent(client), reselects(&stage)), (String::new(), 1), "all retries are left");
 }
 
 #[test]
