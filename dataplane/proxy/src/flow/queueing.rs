@@ -77,7 +77,10 @@ impl Proxy {
             // Over HTTP/2 the balancer knows no limit: whether a server has room for a stream decides.
             Tie::Taken(server) => {
                 let standing = core.pools.standing_beside(&pool, &exchange.tried);
-                if let Some(place) = standing.into_iter().find(|place| place.server == server) {
+                // Without carriers the servers do not speak HTTP/2 any more: `room` sees to that.
+                if let Some(place) = standing.into_iter().find(|place| place.server == server)
+                    && core.pools.carriers(place).is_some()
+                {
                     return Ok(!self.has_stream_for(now, id, place)?);
                 }
             }

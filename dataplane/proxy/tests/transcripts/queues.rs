@@ -508,26 +508,32 @@ fn counts_of_a_queue_end_with_it() {
 
 #[test]
 fn requests_for_a_stream_go_on_when_the_servers_do_not_speak_http_2_any_more() {
-    let mut before = to_http2(plan(1));
-    limit(&mut before.pools[0], 8);
-    let mut stage = Stage::new(&before);
-    let first = asks(&mut stage, GET);
-    let mut origin = Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(1), ..Settings::default() });
-    origin.hears(&mut stage);
-    let waits = asks(&mut stage, &get("waits"));
-    assert_eq!(stage.queue_counts(), [1, 1, 0, 0]);
-    let mut after = before.clone();
-    after.revision += 1;
-    after.pools[0].http2 = None;
-    stage.replace(&after);
-    origin.answers(&mut stage, 1, "ok");
-    assert_eq!(status(&stage.sent(first)), "200");
-    stage.pass_time(Duration::ZERO);
-    assert_eq!((stage.dials(), stage.queue().waiting), (2, 0));
-    let server = stage.connected();
-    assert_eq!(path(&stage.sent(server)), "/waits");
-    stage.says(server, OK);
-    assert_eq!(status(&stage.sent(waits)), "200");
+    let bound = get("waits").replace("\r\n\r\n", "\r\nCookie: to=t0\r\n\r\n");
+    for request in [get("waits"), bound] {
+        let mut before = to_http2(plan(1));
+        limit(&mut before.pools[0], 8);
+        before.pools[0].persistence = Some(CookiePersistence { cookie_name: "to".into(), ..Default::default() });
+        before.pools[0].servers[0].token = "t0".into();
+        let mut stage = Stage::new(&before);
+        let first = asks(&mut stage, GET);
+        let one_stream = Settings { max_concurrent_streams: Some(1), ..Settings::default() };
+        let mut origin = Origin::accept(&mut stage, one_stream);
+        origin.hears(&mut stage);
+        let waits = asks(&mut stage, &request);
+        assert_eq!(stage.queue_counts(), [1, 1, 0, 0]);
+        let mut after = before.clone();
+        after.revision += 1;
+        after.pools[0].http2 = None;
+        stage.replace(&after);
+        origin.answers(&mut stage, 1, "ok");
+        assert_eq!(status(&stage.sent(first)), "200");
+        stage.pass_time(Duration::ZERO);
+        assert_eq!((stage.dials(), stage.queue().waiting), (2, 0), "{request}");
+        let server = stage.connected();
+        assert_eq!(path(&stage.sent(server)), "/waits");
+        stage.says(server, OK);
+        assert_eq!(status(&stage.sent(waits)), "200");
+    }
 }
 
 #[test]
