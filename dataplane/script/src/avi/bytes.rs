@@ -13,6 +13,8 @@ pub const FIRST_BYTES_MAX: usize = 65_000;
 const TLS: &str = "Default-TLS";
 /// Of a record of TLS (RFC 8446 §5.1): its type, its version, its length.
 const RECORD_HEADER: usize = 5;
+/// Of the content of a record that is not encrypted.
+const RECORD_BYTES_MAX: usize = 1 << 14;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
@@ -100,6 +102,28 @@ fn record_bytes(bytes: &[u8]) -> usize {
     }
 }
 
+/// Whether a record begins with a ClientHello, and is no longer than one may be (RFC 8446 §5.1). Scripts wait for all of it.
 fn begins_hello(bytes: &[u8]) -> bool {
-    matches!(bytes, [HANDSHAKE, 3, _, _, _, CLIENT_HELLO, ..])
+    let is_hello = matches!(bytes, [HANDSHAKE, 3, _, _, _, CLIENT_HELLO, ..]);
+    is_hello && record_bytes(bytes) <= RECORD_HEADER + RECORD_BYTES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_that_is_longer_than_one_may_be_begins_no_hello() {
+        for (length, wanted) in
+            [([0x00, 0x20], true), ([0x40, 0x00], true), ([0x40, 0x01], false), ([0xff, 0xff], false)]
+        {
+            let bytes = [HANDSHAKE, 3, 1, length[0], length[1], CLIENT_HELLO, 0, 0, 0];
+            assert_eq!(begins_hello(&bytes), wanted, "{length:?}");
+        }
+        for other in
+            [&[HANDSHAKE, 3, 1, 0, 32][..], &[HANDSHAKE, 2, 1, 0, 32, CLIENT_HELLO], &[23, 3, 1, 0, 32, 1], &[]]
+        {
+            assert!(!begins_hello(other), "{other:?}");
+        }
+    }
 }
