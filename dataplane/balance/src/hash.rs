@@ -42,10 +42,29 @@ impl HashKey {
 
     /// The places where a request with this key looks, one after the other. Two hashes are enough for any number of
     /// places (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
-    pub(crate) fn probes(self) -> impl Iterator<Item = u32> {
+    #[inline(always)]
+    pub(crate) fn probes(self) -> Probes {
         let first = mixed(self.0);
-        let apart = mixed(first) | 1;
-        (0u64..).map(move |number| (first.wrapping_add(number.wrapping_mul(apart)) >> 32) as u32)
+        Probes { first, apart: mixed(first) | 1 }
+    }
+}
+
+/// The places where a request looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probes {
+    first: u64,
+    apart: u64,
+}
+
+impl Probes {
+    #[inline(always)]
+    pub fn at(&self, number: usize) -> u32 {
+        (self.first.wrapping_add((number as u64).wrapping_mul(self.apart)) >> 32) as u32
+    }
+
+    /// So many of them.
+    pub fn take(self, count: usize) -> impl Iterator<Item = u32> {
+        (0..count).map(move |number| self.at(number))
     }
 }
 

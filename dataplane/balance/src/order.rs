@@ -32,7 +32,8 @@ impl Rank {
     #[inline(always)]
     fn comes_before(&self, other: &Rank) -> bool {
         let behind_load = |rank: &Rank| u128::from(rank.turn) << u64::BITS | u128::from(rank.picked_and_position);
-        (self.load < other.load) | (self.load == other.load) & (behind_load(self) < behind_load(other))
+        // Of equal loads, the rest decides. No load is the largest number.
+        self.load < other.load + u64::from(behind_load(self) < behind_load(other))
     }
 }
 

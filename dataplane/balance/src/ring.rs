@@ -5,14 +5,16 @@
 //! as even, and over Maglev, whose table moves keys of servers that stay: here a server that leaves, is down, full or
 //! excluded moves its own keys and no other, and a choice costs the same in a pool of 10,000 as in one of ten.
 
-use crate::hash::HashKey;
+mod lines;
+
+use crate::{hash::HashKey, order::POSITIONS_MAX};
+
+use lines::Lines;
 
 /// Places of a server with a ratio of 1. With so many probes, the share of one has a standard deviation of 5 % of itself.
 const PLACES: usize = 14;
 /// Places at which a key looks. No server has more than (PROBES + 1) / PROBES of its fair share.
 const PROBES: usize = 12;
-/// Where to begin is kept for so many parts of the ring as there are places, times two or more.
-const PARTS_OF_A_PLACE: usize = 2;
 /// Servers that a choice steps over before it takes the best it has found.
 const STEPS_MAX: usize = 4096;
 
@@ -30,11 +32,11 @@ pub(crate) struct Ring {
     all: Vec<Place>,
     /// Of those that stand: their places and, apart from these so that more of them are near, their positions in the pool.
     standing: Vec<u32>,
-    servers: Vec<u32>,
-    /// By the first bits of a place where in `standing` to begin.
-    begins: Vec<u32>,
-    shift: u32,
+    servers: Vec<u16>,
+    lines: Lines,
 }
+
+const _: () = assert!(POSITIONS_MAX <= 1 << u16::BITS);
 
 impl Ring {
     /// The ring of servers with these keys and ratios. No server stands on it yet.
@@ -53,16 +55,8 @@ impl Ring {
     /// Sets which servers stand on the ring from now on, by position. It takes a step for each place.
     pub fn stand(&mut self, stands: impl Fn(usize) -> bool) {
         let standing = self.all.iter().filter(|place| stands(place.server as usize));
-        (self.standing, self.servers) = standing.map(|place| (place.at, place.server)).unzip();
-        let bits = (self.standing.len().max(1) * PARTS_OF_A_PLACE).next_power_of_two().trailing_zeros();
-        self.shift = u32::BITS - bits;
-        self.begins.clear();
-        let mut begin = 0;
-        for first_bits in 0..1u32 << bits {
-            let from = first_bits << self.shift;
-            begin += self.standing[begin..].iter().take_while(|place| **place < from).count();
-            self.begins.push(begin as u32);
-        }
+        (self.standing, self.servers) = standing.map(|place| (place.at, place.server as u16)).unzip();
+        self.lines = Lines::of(&self.standing);
     }
 
     /// The server for `key`, of those that stand on the ring and `may` be chosen.
@@ -72,7 +66,16 @@ impl Ring {
     }
 
     /// The server for `key`, of all that stand on the ring.
+    #[inline]
     pub fn nearest(&self, key: HashKey) -> Option<usize> {
+        let Some(at) = self.lines.nearest(key) else { return self.nearest_exactly(key) };
+        self.servers.get(at).or_else(|| self.servers.get(at - self.servers.len())).map(|server| *server as usize)
+    }
+
+    /// The same, whatever the distances.
+    #[cold]
+    #[inline(never)]
+    fn nearest_exactly(&self, key: HashKey) -> Option<usize> {
         let first = *self.standing.first()?;
         let mut nearest = (u32::MAX, 0);
         for probe in key.probes().take(PROBES) {
@@ -86,20 +89,15 @@ impl Ring {
     /// Where the first place is that is not before `probe`.
     #[inline]
     fn after(&self, probe: u32) -> usize {
-        let begin = self.begins.get((probe >> self.shift) as usize).map_or(0, |begin| *begin as usize);
-        let is_before = |at: usize| self.standing.get(at).is_some_and(|place| *place < probe);
-        // It is mostly this one or the next, and nobody can foresee which. So there is no branch here.
-        let mut at = begin + usize::from(is_before(begin));
-        while is_before(at) {
-            at += 1;
-        }
-        at
+        let begin = self.lines.begin(probe);
+        let before = self.standing[begin..].iter().take_while(|place| **place < probe);
+        begin + before.count()
     }
 
     /// Asks one server after the other.
     fn find_among(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<usize> {
         let mut steps_left = STEPS_MAX;
-        let mut nearest: Option<(u32, u32)> = None;
+        let mut nearest: Option<(u32, u16)> = None;
         for probe in key.probes().take(PROBES) {
             let mut around = self.from(probe).take(steps_left.min(self.standing.len()));
             let Some(at) = around.find(|at| {
@@ -118,8 +116,8 @@ impl Ring {
     }
 
     /// Nearly all servers are full or excluded: take any other.
-    fn next_willing(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<u32> {
-        let probe = key.probes().next()?;
+    fn next_willing(&self, key: HashKey, may: impl Fn(usize) -> bool) -> Option<u16> {
+        let probe = key.probes().at(0);
         let mut around = self.from(probe).take(self.standing.len());
         around.find(|at| may(self.servers[*at] as usize)).map(|at| self.servers[at])
     }
@@ -134,6 +132,8 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -158,15 +158,11 @@ mod tests {
             let ring = ring(servers);
             assert_eq!(asked(&ring, HashKey::of(b"/"), |_| true).1, 1);
             let looked_at =
-                |probe| ring.standing.iter().skip(begin(&ring, probe)).take_while(|at| **at < probe).count();
+                |probe| ring.standing.iter().skip(ring.lines.begin(probe)).take_while(|at| **at < probe).count();
             let probes = (0..1000u32).flat_map(|key| HashKey::of(&key.to_be_bytes()).probes().take(PROBES));
             let all: usize = probes.map(looked_at).sum();
             assert!(all < 1000 * PROBES, "{all} places before where 12,000 probes look, of {servers} servers");
         }
-    }
-
-    fn begin(ring: &Ring, probe: u32) -> usize {
-        ring.begins[(probe >> ring.shift) as usize] as usize
     }
 
     #[test]
@@ -189,5 +185,80 @@ mod tests {
         assert!(keys.filter_map(|key| ring.find(key, |_| true)).all(|server| server % 2 == 0));
         ring.stand(|_| false);
         assert_eq!(ring.find(HashKey::of(b"/"), |_| true), None);
+    }
+
+    /// The server whose place is the nearest ahead of a probe, found by looking at all places.
+    fn nearest_of_all(ring: &Ring, key: HashKey) -> Option<usize> {
+        let distance = |probe: u32| {
+            let ahead = ring.standing.iter().enumerate().map(move |(at, place)| (place.wrapping_sub(probe), at));
+            // Of places that meet, the first one.
+            ahead.min()
+        };
+        let probes = key.probes().take(PROBES).map(distance);
+        let least = probes.reduce(|nearest, next| match (nearest, next) {
+            (Some(nearest), Some(next)) if next.0 < nearest.0 => Some(next),
+            _ => nearest,
+        });
+        least.flatten().map(|(_, at)| ring.servers[at].into())
+    }
+
+    fn keys(count: u32, seed: u32) -> impl Iterator<Item = HashKey> {
+        (0..count).map(move |number| HashKey::of_both(&seed.to_be_bytes(), &number.to_be_bytes()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn nearest_is_the_nearest_of_all_places(
+            servers in prop::sample::select(vec![1u32, 2, 3, 10, 100, 400]),
+            ratios in 1..=20u32,
+            down in 1..5u32,
+            seed in any::<u32>(),
+        ) {
+            let server = |number: u32| (HashKey::of_both(&seed.to_be_bytes(), &number.to_be_bytes()), 1 + number % ratios);
+            let mut ring = Ring::of((0..servers).map(server));
+            for stands in [|_, _| true, |number, down| number % down != 1] {
+                ring.stand(|position| stands(position as u32, down));
+                for key in keys(100, seed) {
+                    let wanted = nearest_of_all(&ring, key);
+                    prop_assert_eq!(ring.nearest(key), wanted);
+                    prop_assert_eq!(ring.nearest_exactly(key), wanted);
+                }
+            }
+        }
+
+        /// Where places crowd, meet, or are far apart, and around the ends of lines.
+        #[test]
+        fn nearest_is_the_nearest_also_where_places_crowd(
+            crowds in prop::collection::vec((any::<u32>(), 1..60usize, 0..26u32), 1..12),
+            seed in any::<u32>(),
+        ) {
+            let crowd = |(from, count, apart): &(u32, usize, u32)| {
+                let (from, apart) = (*from, *apart);
+                (0..*count as u32).map(move |number| from.wrapping_add(number << apart >> 1))
+            };
+            let mut standing: Vec<u32> = crowds.iter().flat_map(crowd).chain([0, u32::MAX]).collect();
+            standing.sort_unstable();
+            let (lines, servers) = (Lines::of(&standing), (0..standing.len() as u16).collect());
+            let ring = Ring { all: Vec::new(), standing, servers, lines };
+            for key in keys(200, seed) {
+                let wanted = nearest_of_all(&ring, key);
+                prop_assert_eq!(ring.nearest(key), wanted);
+                prop_assert_eq!(ring.nearest_exactly(key), wanted);
+            }
+            for place in ring.standing.iter().flat_map(|at| [at.wrapping_sub(1), *at, at.wrapping_add(1)]) {
+                prop_assert_eq!(ring.after(place), ring.standing.partition_point(|at| *at < place));
+            }
+        }
+    }
+
+    #[test]
+    fn few_choices_take_more_than_a_look_at_lines() {
+        for servers in [1, 10, 1000] {
+            let ring = ring(servers);
+            let exact = keys(10_000, 1).filter(|key| ring.lines.nearest(*key).is_none()).count();
+            assert!(exact < 300, "{exact} of 10,000 choices among {servers} servers");
+        }
     }
 }
