@@ -5,7 +5,7 @@
 
 use std::{
     cell::RefCell,
-    ops::{Deref, Range},
+    ops::{Deref, Index, Range},
     rc::{Rc, Weak},
 };
 
@@ -23,7 +23,27 @@ struct Shelf {
 
 struct Block {
     bytes: Vec<u8>,
+    /// The content of a lasting piece, which has no bytes besides.
+    lasting: Option<Box<Lasting>>,
     home: Weak<Shelf>,
+}
+
+/// Memory that does not change while it is there.
+pub type Lasting = dyn Deref<Target = [u8]>;
+
+impl Block {
+    #[inline]
+    fn get(&self, range: Range<usize>) -> &[u8] {
+        match self.bytes.get(range.clone()) {
+            Some(bytes) => bytes,
+            None => self.get_lasting(range),
+        }
+    }
+
+    #[cold]
+    fn get_lasting(&self, range: Range<usize>) -> &[u8] {
+        self.lasting.as_deref().map_or(&self.bytes[..], |lasting| &**lasting).index(range)
+    }
 }
 
 impl BufPool {
@@ -34,12 +54,10 @@ impl BufPool {
     /// An empty piece with room for `block_bytes`.
     pub fn take(&self) -> Buf {
         self.0.out.set(self.0.out.get() + 1);
-        let block = self
-            .0
-            .idle
-            .borrow_mut()
-            .pop()
-            .unwrap_or_else(|| Rc::new(Block { bytes: vec![0; self.0.block_bytes], home: Rc::downgrade(&self.0) }));
+        let block = self.0.idle.borrow_mut().pop().unwrap_or_else(|| {
+            let home = Rc::downgrade(&self.0);
+            Rc::new(Block { bytes: vec![0; self.0.block_bytes], lasting: None, home })
+        });
         Buf { block: Some(block), start: 0, end: 0 }
     }
 
@@ -75,7 +93,18 @@ impl Buf {
     /// A piece outside any pool, for rare data and for data that does not fit a block.
     pub fn from_vec(bytes: Vec<u8>) -> Self {
         let end = bytes.len();
-        Self { block: Some(Rc::new(Block { bytes, home: Weak::new() })), start: 0, end }
+        Self { block: Some(Rc::new(Block { bytes, lasting: None, home: Weak::new() })), start: 0, end }
+    }
+
+    /// A piece of memory that does not change: a driver may let the network read it after the piece was sent.
+    pub fn lasting(memory: Box<Lasting>) -> Self {
+        let end = memory.len();
+        let block = Block { bytes: Vec::new(), lasting: Some(memory), home: Weak::new() };
+        Self { block: Some(Rc::new(block)), start: 0, end }
+    }
+
+    pub fn is_lasting(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.lasting.is_some())
     }
 
     /// An empty piece outside any pool with room for `capacity` bytes, for a head that does not fit a block.
@@ -85,11 +114,11 @@ impl Buf {
         buf
     }
 
-    /// The free bytes behind this piece; empty while another piece shares the block.
+    /// The free bytes behind this piece; empty while another piece shares the block, and behind a lasting one.
     pub fn room(&mut self) -> &mut [u8] {
         let end = self.end;
         match self.block.as_mut().and_then(Rc::get_mut) {
-            Some(block) => &mut block.bytes[end..],
+            Some(block) => block.bytes.get_mut(end..).unwrap_or_default(),
             None => &mut [],
         }
     }
@@ -109,10 +138,10 @@ impl Buf {
         len
     }
 
-    /// This piece's bytes, writable; `None` while another piece shares the block.
+    /// This piece's bytes, writable; `None` while another piece shares the block, and for a lasting one.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let range = self.start..self.end;
-        self.block.as_mut().and_then(Rc::get_mut).map(|block| &mut block.bytes[range])
+        self.block.as_mut().and_then(Rc::get_mut).and_then(|block| block.bytes.get_mut(range))
     }
 
     /// Drops the first `len` bytes.
@@ -155,7 +184,7 @@ impl Deref for Buf {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.block {
-            Some(block) => &block.bytes[self.start..self.end],
+            Some(block) => block.get(self.start..self.end),
             None => &[],
         }
     }
@@ -206,6 +235,16 @@ mod tests {
         drop(head);
         assert_eq!(whole.bytes_mut().map(|b| b.len()), Some(3));
         assert_eq!(whole.room().len(), 4);
+    }
+
+    #[test]
+    fn lasting_piece_is_read_and_never_written() {
+        let mut whole = Buf::lasting(Box::new(b"abcdef".to_vec()));
+        assert!(whole.is_lasting() && whole.room().is_empty() && whole.bytes_mut().is_none());
+        assert_eq!(whole.append(b"g"), 0);
+        let head = whole.split_to(2);
+        assert_eq!((&*head, &*whole, &*whole.part(1..3)), (&b"ab"[..], &b"cdef"[..], &b"de"[..]));
+        assert!(head.is_lasting() && !Buf::from_vec(vec![1]).is_lasting());
     }
 
     #[test]

@@ -168,6 +168,12 @@ pub trait Io {
         if block.room().len() >= bytes { block } else { Buf::with_room(bytes) }
     }
 
+    /// One piece of all this content, in memory that the driver can send without copying it. `None`: the driver has none.
+    /// To make one takes system calls. It is worth them for content that is sent many times, and is not small.
+    fn lasting(&mut self, _content: &[Vec<u8>]) -> Option<Buf> {
+        None
+    }
+
     /// The memory of all buffers in use, in whole blocks.
     fn buffered_bytes(&self) -> usize;
 

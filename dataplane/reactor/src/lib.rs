@@ -11,6 +11,8 @@ mod connect;
 mod datagrams;
 mod driver;
 mod input;
+mod lasting;
+mod lending;
 mod limited;
 mod listener;
 mod output;

@@ -10,6 +10,7 @@ use std::{
 use weir_proxy::io::{Conn, Event, Gone};
 
 use crate::{
+    lending,
     poller::{Report, WRITABLE},
     reactor::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
     slot::{Input, Interest, List, Output, Phase, Slot, Then},
@@ -17,9 +18,9 @@ use crate::{
 };
 
 /// Pieces in one call.
-const PIECES_MAX: usize = 64;
+pub(crate) const PIECES_MAX: usize = 64;
 /// Enough for a head and its body. To clear room for more takes longer than everything else that is done to send them.
-const PIECES_FEW: usize = 4;
+pub(crate) const PIECES_FEW: usize = 4;
 /// The number of empty queues that are stored for the next batch, and the size beyond which a queue is not worth
 /// storing.
 const QUEUES_KEPT: usize = 1024;
@@ -69,8 +70,12 @@ impl Reactor {
             return self.write_limited(conn);
         }
         while slot.output == Output::Clear && !slot.queue.is_empty() {
-            match write_once(slot, more_follows) {
-                Ok(sent) => took(slot, sent, usize::MAX),
+            let written = match lending::next(slot) {
+                Some(next) => lending::send(slot, next, &mut self.pipes),
+                None => write_once(slot, more_follows).map(|sent| (sent, usize::MAX)),
+            };
+            match written {
+                Ok((sent, most)) => took(slot, sent, most),
                 Err(err) if err.kind() == ErrorKind::Interrupted => {}
                 Err(err) if err.kind() == ErrorKind::WouldBlock => slot.output = Output::Blocked,
                 Err(_) => return self.broken(conn),

@@ -6,7 +6,7 @@
 
 use std::{
     cell::Cell,
-    io,
+    io::{self, IoSlice},
     net::TcpStream,
     os::fd::{AsRawFd, OwnedFd},
     rc::Rc,
@@ -78,6 +78,13 @@ impl Pipe {
         let moved = socket::splice(from.as_raw_fd(), self.write.as_raw_fd(), bytes.min(PIPE_BYTES))?;
         self.held += moved;
         Ok(moved)
+    }
+
+    /// Takes the pages of memory that does not change, as many as it has room for.
+    pub fn lend(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let lent = socket::lend(self.write.as_raw_fd(), pieces)?;
+        self.held += lent;
+        Ok(lent)
     }
 
     /// Moves what is in it into a socket, as far as that takes it.

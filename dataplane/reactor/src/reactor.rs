@@ -363,6 +363,10 @@ impl Io for Reactor {
         self.pool.take()
     }
 
+    fn lasting(&mut self, content: &[Vec<u8>]) -> Option<Buf> {
+        crate::lasting::of(content)
+    }
+
     fn buffered_bytes(&self) -> usize {
         self.pool.in_use() * BLOCK_BYTES
     }

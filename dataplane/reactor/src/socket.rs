@@ -217,6 +217,15 @@ pub fn splice(from: RawFd, to: RawFd, bytes: usize) -> io::Result<usize> {
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
+/// Puts pages of this process into a pipe, not copies of them. Whoever reads the pipe, and the network behind it, sees
+/// what the pages have when they are read: nobody may change them until then, and nothing tells when that is. So the memory
+/// is of a [mapping](crate::lasting) which is never used for anything else.
+pub fn lend(pipe: RawFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    // SAFETY: `IoSlice` has the layout of `iovec`, and `pieces` lives for the call. The kernel holds the pages afterwards.
+    let lent = unsafe { libc::vmsplice(pipe, pieces.as_ptr().cast(), pieces.len(), libc::SPLICE_F_NONBLOCK) };
+    if lent < 0 { Err(io::Error::last_os_error()) } else { Ok(lent as usize) }
+}
+
 /// Bytes that were sent and that the peer has not acknowledged.
 pub fn unacknowledged_bytes(stream: &TcpStream) -> io::Result<usize> {
     let mut bytes = 0i32;

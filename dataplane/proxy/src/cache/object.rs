@@ -15,6 +15,7 @@ use crate::{
         flight::{Landing, Lead},
         room::Room,
     },
+    io::Io,
 };
 
 /// When the server of a response was asked, as changes of its resource and purges count: what comes later ends it.
@@ -34,6 +35,9 @@ impl Since {
 
 /// Content is kept in pieces of this length; the last one may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
+/// Content of more bytes is kept in lasting memory, where the driver has some: to send less of it costs as much as to
+/// copy it.
+const LASTING_BYTES_LEAST: u64 = 3 * PIECE_BYTES as u64;
 /// What an object needs beside its head and its content.
 const BYTES_BESIDE: usize = 512;
 
@@ -141,17 +145,13 @@ impl Filling {
     }
 
     /// The object, once all of its content has come. `None`: that is too short. Who leads says then what has become of it.
-    pub fn finish(mut self) -> (Option<Object>, Option<Lead>) {
+    pub fn finish<I: Io>(mut self, io: &mut I) -> (Option<Object>, Option<Lead>) {
         let lead = self.lead.take();
         let Self { begun, content, bytes, least_bytes, .. } = self;
-        let fitting = |mut piece: Vec<u8>| {
-            piece.shrink_to_fit();
-            Buf::from_vec(piece)
-        };
         if bytes < least_bytes {
             return (None, lead);
         }
-        (Object::of(begun, content.into_iter().map(fitting).collect(), bytes), lead)
+        (Object::of(begun, pieces_of(content, bytes, io), bytes), lead)
     }
 
     fn land(&mut self, landing: Landing) {
@@ -159,6 +159,19 @@ impl Filling {
             lead.land(landing);
         }
     }
+}
+
+fn pieces_of<I: Io>(content: Vec<Vec<u8>>, bytes: u64, io: &mut I) -> Box<[Buf]> {
+    if bytes > LASTING_BYTES_LEAST
+        && let Some(mut whole) = io.lasting(&content)
+    {
+        return content.iter().map(|piece| whole.split_to(piece.len())).collect();
+    }
+    let fitting = |mut piece: Vec<u8>| {
+        piece.shrink_to_fit();
+        Buf::from_vec(piece)
+    };
+    content.into_iter().map(fitting).collect()
 }
 
 impl Object {

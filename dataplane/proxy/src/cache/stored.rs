@@ -17,6 +17,7 @@ use crate::{
         room::Room,
     },
     exchange::table::ExchangeId,
+    io::Io,
 };
 
 /// Requests that wait for one.
@@ -87,8 +88,8 @@ impl Cache {
     }
 
     /// All of a response has come.
-    pub fn finish(&self, caching: &Caching, filling: Filling) {
-        let (object, lead) = filling.finish();
+    pub fn finish<I: Io>(&self, caching: &Caching, filling: Filling, io: &mut I) {
+        let (object, lead) = filling.finish(io);
         let is_stored = match (caching.asked(), object) {
             (Some(asked), Some(object)) => self.put(asked, Rc::new(object)),
             _ => false,

@@ -115,7 +115,7 @@ impl Parties<'_> {
         if let Some(filling) = coder.filling.take()
             && let Some(caching) = exchange.caching()
         {
-            core.cache.finish(caching, *filling);
+            core.cache.finish(caching, *filling, io);
         }
         Ok(true)
     }

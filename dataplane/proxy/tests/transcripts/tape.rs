@@ -85,6 +85,10 @@ impl Io for Tape {
         self.blocks.take()
     }
 
+    fn lasting(&mut self, content: &[Vec<u8>]) -> Option<Buf> {
+        Some(Buf::lasting(Box::new(content.concat())))
+    }
+
     fn connect(&mut self, to: SocketAddr) -> Conn {
         let conn = Conn { slot: SERVERS + self.connects.len() as u32, generation: 1 };
         self.connects.push((conn, to));
