@@ -51,7 +51,7 @@ const (
 	RefererCut
 	ForwardedForCut
 	HeadersCut
-	_
+	Named        // rules or scripts wanted to know names of the request: see Record.Names
 	ServerReused // the connection to the server had served a request before
 	Persisted    // the client returned to the server of its last response
 	TLS          // the client spoke TLS

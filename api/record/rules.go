@@ -40,7 +40,7 @@ func (r *Record) Rules() Rules {
 	if r.Flags&(Ruled|Admitted) == 0 {
 		return Rules{}
 	}
-	_, packed, _ := r.place()
+	packed := r.place().rules
 	rules := Rules{Names: map[RuleList][]string{}, Cut: map[RuleList]bool{}}
 	for len(packed) >= 2 {
 		list, size := packed[0], int(packed[1])
@@ -57,44 +57,57 @@ func (r *Record) Rules() Rules {
 	return rules
 }
 
-// place takes apart what stands in the place of ClientSpan: the span, or the suites that a client offered; the rules
-// that acted; and what scripts have said.
-func (r *Record) place() (first, rules []byte, said string) {
+// place is what stands in the place of ClientSpan: the span, or the suites that a client offered; the names of the
+// request; the rules that acted; and what scripts have said.
+type place struct {
+	first, rules []byte
+	names        Names
+	said         string
+}
+
+// place takes apart what stands in the place of ClientSpan. What cannot be read ends it.
+func (r *Record) place() (of place) {
 	text := r.Texts[ClientSpan]
-	if r.Flags&(Scripted|Ruled|Admitted) == 0 {
-		return text, nil, ""
+	if r.Flags&(Scripted|Ruled|Admitted|Named) == 0 {
+		return place{first: text}
 	}
 	if len(text) == 0 || int(text[0]) > len(text)-1 {
-		return nil, nil, ""
+		return of
 	}
-	first, text = text[1:1+int(text[0])], text[1+int(text[0]):]
+	of.first, text = text[1:1+int(text[0])], text[1+int(text[0]):]
+	if r.Flags&Named != 0 {
+		var whole bool
+		if of.names, text, whole = takeNames(text); !whole {
+			return of
+		}
+	}
 	if r.Flags&(Ruled|Admitted) != 0 {
 		if len(text) < 2 || int(binary.LittleEndian.Uint16(text)) > len(text)-2 {
-			return first, nil, ""
+			return of
 		}
 		end := 2 + int(binary.LittleEndian.Uint16(text))
-		rules, text = text[2:end], text[end:]
+		of.rules, text = text[2:end], text[end:]
 	}
-	return first, rules, string(text)
+	of.said = string(text)
+	return of
 }
 
 // Said returns the span of the client, and what scripts have said.
 func (r *Record) Said() (span []byte, said string) {
-	first, _, said := r.place()
+	of := r.place()
 	if r.Flags&OwnSpan == 0 {
-		first = nil
+		of.first = nil
 	}
 	if r.Flags&Scripted == 0 {
-		said = ""
+		of.said = ""
 	}
-	return first, said
+	return of.first, of.said
 }
 
 // Offered returns the suites of a TLS handshake that failed: two bytes each, big-endian.
 func (r *Record) Offered() []byte {
-	first, _, _ := r.place()
 	if r.Flags&OwnSpan != 0 {
 		return nil
 	}
-	return first
+	return r.place().first
 }

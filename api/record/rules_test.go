@@ -27,6 +27,12 @@ func inPlace(first, rules []byte, said string) []byte {
 	return append(place, said...)
 }
 
+// withNames puts names between.
+func withNames(first []byte, names string, rules []byte, said string) []byte {
+	place := inPlace(nil, rules, said)[1:]
+	return append(inPlace(first, nil, names), place...)
+}
+
 func TestReadsTheRulesThatTheDataPlanePacks(t *testing.T) {
 	r := Record{Flags: Ruled}
 	r.Texts[ClientSpan] = inPlace(nil, packedRules(t), "")
@@ -48,24 +54,33 @@ func TestWhatStandsInThePlaceOfSuitesIsToldApart(t *testing.T) {
 		span, offered []byte
 		said          string
 		rules         int
+		names         Names
 	}{
-		{0, suites, nil, suites, "", 0},
-		{OwnSpan, span, span, nil, "", 0},
-		{Scripted, inPlace(nil, nil, "hi"), nil, nil, "hi", 0},
-		{Scripted | OwnSpan, inPlace(span, nil, "hi"), span, nil, "hi", 0},
-		{Scripted | OwnSpan | Ruled, inPlace(span, rules, "hi"), span, nil, "hi", 1},
-		{Admitted, inPlace(suites, rules, ""), nil, suites, "", 1},
-		{Ruled | OwnSpan, inPlace(nil, rules, ""), nil, nil, "", 1},
+		{0, suites, nil, suites, "", 0, Names{}},
+		{OwnSpan, span, span, nil, "", 0, Names{}},
+		{Scripted, inPlace(nil, nil, "hi"), nil, nil, "hi", 0, Names{}},
+		{Scripted | OwnSpan, inPlace(span, nil, "hi"), span, nil, "hi", 0, Names{}},
+		{Scripted | OwnSpan | Ruled, inPlace(span, rules, "hi"), span, nil, "hi", 1, Names{}},
+		{Admitted, inPlace(suites, rules, ""), nil, suites, "", 1, Names{}},
+		{Ruled | OwnSpan, inPlace(nil, rules, ""), nil, nil, "", 1, Names{}},
+		{Named, inPlace(suites, nil, "\x02id\x00"), nil, suites, "", 0, Names{ID: "id"}},
+		{Named | Scripted | Ruled | OwnSpan, withNames(span, "\x00\x05alice", rules, "hi"), span, nil, "hi", 1,
+			Names{User: "alice"}},
 		// Not as it is packed.
-		{Ruled, nil, nil, nil, "", 0},
-		{Ruled, []byte{9, 1}, nil, nil, "", 0},
-		{Ruled, []byte{0, 9, 0, 1}, nil, nil, "", 0},
-		{Ruled, inPlace(nil, []byte("\x01\x09a"), ""), nil, nil, "", 0},
+		{Named | Ruled, inPlace(nil, nil, "\x02id"), nil, nil, "", 0, Names{}},
+		{Named, inPlace(nil, nil, "\x02id\x09a"), nil, nil, "", 0, Names{}},
+		{Ruled, nil, nil, nil, "", 0, Names{}},
+		{Ruled, []byte{9, 1}, nil, nil, "", 0, Names{}},
+		{Ruled, []byte{0, 9, 0, 1}, nil, nil, "", 0, Names{}},
+		{Ruled, inPlace(nil, []byte("\x01\x09a"), ""), nil, nil, "", 0, Names{}},
 	} {
 		r := Record{Flags: c.flags}
 		r.Texts[ClientSpan] = c.text
 		span, said := r.Said()
 		offered, named := r.Offered(), len(r.Rules().Names)
+		if r.Names() != c.names {
+			t.Errorf("%x %q: names %v", c.flags, c.text, r.Names())
+		}
 		if !slices.Equal(span, c.span) || said != c.said || !slices.Equal(offered, c.offered) || named != c.rules {
 			t.Errorf("%x %q: span %q, said %q, offered %q, %d lists of rules", c.flags, c.text, span,
 				said, offered, named)

@@ -10,8 +10,9 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// requestID is what the names of records look like: an engine, its worker, and a number.
-var requestID = regexp.MustCompile(`^.+-[0-9]+-[0-9a-z]+\.[0-9]+$`)
+// requestID is what the names of records look like: an engine, its worker, and a number; or the name that a rule or a
+// script has told.
+var requestID = regexp.MustCompile(`^(.+-[0-9]+-[0-9a-z]+\.[0-9]+|[0-9A-Za-z]{3}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4})$`)
 
 // explainRecord tells one request or connection by its request_id: a sentence for each stage.
 func explainRecord(ctx context.Context, session *client.Session, id string, output format, out io.Writer) error {

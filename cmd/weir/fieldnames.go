@@ -37,6 +37,7 @@ var fieldNames = map[string]string{
 	"path":           "uri_path",
 	"query":          "uri_query",
 	"ua":             "user_agent",
+	"user":           "user_id",
 	"version":        "http_version",
 	"local":          "local_response",
 	"wait":           "wait_us",

@@ -7,6 +7,7 @@
 package intake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/hex"
@@ -107,15 +108,17 @@ func scopeOf(service named) string {
 
 const adminTenant = "admin"
 
-// requestID names a record: the data plane numbers the records of each worker, and the process tells apart the numbers
-// of two data planes of an engine.
+// requestID names a record whose request has no name of its own: the data plane numbers the records of each worker, and
+// the process tells apart the numbers of two data planes of an engine.
 func requestID(of from, sequence uint64) string {
 	return fmt.Sprintf("%s-%d-%s.%d", of.engine, of.worker, strconv.FormatUint(of.process/uint64(time.Microsecond), 36),
 		sequence)
 }
 
 func (f *fields) origin(r record.Record, of from, service named) {
-	f.text("request_id", requestID(of, r.Sequence))
+	names := r.Names()
+	f.text("request_id", cmp.Or(names.ID, requestID(of, r.Sequence)))
+	f.text("user_id", names.User)
 	f.number("log_id", r.Sequence)
 	f.service(of, service, r.Class)
 	f.number(query.WeightField, uint64(r.Weight))

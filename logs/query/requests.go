@@ -53,7 +53,7 @@ var shared = Fields{
 // ofRequests are the other fields of requests.
 var ofRequests = Fields{
 	"method": Text, "http_version": Text, "host": Text, "uri_path": Text, "uri_query": Text, "user_agent": Text,
-	"referer": Text, "xff": Text, "protocol": Text,
+	"referer": Text, "xff": Text, "protocol": Text, "user_id": Text,
 	"client_browser": Text, "client_os": Text, "client_device": Text,
 	"response_code": Number, "server_response_code": Number, "grpc_status": Number, "response_class": Text,
 	"response_content_type": Text, "datascript_log": Text,

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,6 +190,11 @@ type got struct {
 	seen    seen
 }
 
+// nameOfRequest stands for what a request is called. Server and client have the same.
+const nameOfRequest = "$id"
+
+var isNameOfRequest = regexp.MustCompile(`^[0-9A-Za-z]{3}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4}$`)
+
 // compare returns what is not as the table says.
 func (e *exchange) compare(g got) string {
 	var wrong []string
@@ -204,6 +210,7 @@ func (e *exchange) compare(g got) string {
 	if e.body != nil {
 		differs("body", *e.body, g.body)
 	}
+	named := "" // the first that was seen
 	for _, side := range []struct {
 		what string
 		want map[string]string
@@ -211,6 +218,10 @@ func (e *exchange) compare(g got) string {
 		got  http.Header
 	}{{"the server saw ", e.sees, e.seesNo, g.seen.Fields}, {"the client got ", e.gets, e.getsNo, g.fields}} {
 		for name, want := range side.want {
+			if got := side.got.Get(name); want == nameOfRequest && isNameOfRequest.MatchString(got) {
+				want = cmp.Or(named, got)
+				named = want
+			}
 			differs(side.what+name, want, strings.Join(side.got.Values(name), ", "))
 			if len(side.got.Values(name)) == 0 {
 				wrong = append(wrong, side.what+"no "+name)

@@ -628,7 +628,10 @@ pub enum HeaderVariable {
     TlsVersion = 6,
     TlsCipher = 7,
     TlsServerName = 8,
+    /// the name that the record of the request has, too
     RequestId = 9,
+    /// whom the token of the request names, or a script; else without content
+    User = 10,
     /// Of the certificate of the client, if that is good; else without content.
     ///
     /// SHA-1, in hexadecimal digits
@@ -665,6 +668,7 @@ impl HeaderVariable {
             Self::TlsCipher => "HEADER_VARIABLE_TLS_CIPHER",
             Self::TlsServerName => "HEADER_VARIABLE_TLS_SERVER_NAME",
             Self::RequestId => "HEADER_VARIABLE_REQUEST_ID",
+            Self::User => "HEADER_VARIABLE_USER",
             Self::ClientFingerprint => "HEADER_VARIABLE_CLIENT_FINGERPRINT",
             Self::ClientSerial => "HEADER_VARIABLE_CLIENT_SERIAL",
             Self::ClientIssuer => "HEADER_VARIABLE_CLIENT_ISSUER",
@@ -690,6 +694,7 @@ impl HeaderVariable {
             "HEADER_VARIABLE_TLS_CIPHER" => Some(Self::TlsCipher),
             "HEADER_VARIABLE_TLS_SERVER_NAME" => Some(Self::TlsServerName),
             "HEADER_VARIABLE_REQUEST_ID" => Some(Self::RequestId),
+            "HEADER_VARIABLE_USER" => Some(Self::User),
             "HEADER_VARIABLE_CLIENT_FINGERPRINT" => Some(Self::ClientFingerprint),
             "HEADER_VARIABLE_CLIENT_SERIAL" => Some(Self::ClientSerial),
             "HEADER_VARIABLE_CLIENT_ISSUER" => Some(Self::ClientIssuer),

@@ -120,12 +120,6 @@ func init() {
 				"http_response_policy.rules.match"),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
-			schema.Closes("engines give requests no names yet",
-				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID
-				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID`),
-			schema.Closes("engines do not authenticate clients yet",
-				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME
-				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME`),
 		},
 	})
 }

@@ -15,8 +15,7 @@ import (
 var unservedFunctions = map[string]string{
 	"avi.vs":           "get_open_conns set_session_id host",
 	"avi.vs.analytics": "",
-	"avi.http": "get_request_id get_userid set_userid disable update_cookie get_access_token " +
-		"saml_session_cookie",
+	"avi.http":         "disable update_cookie get_access_token saml_session_cookie",
 	"avi.ssl": "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate check_client_cert_validity " +
 		"client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error " +
 		"log_client_cert_verify_error",

@@ -10,21 +10,21 @@ import (
 	"testing"
 )
 
-const callingScript = `-- avi.http.get_userid() in a comment
-local text = "avi.http.get_userid()"
+const callingScript = `-- avi.http.get_access_token() in a comment
+local text = "avi.http.get_access_token()"
 if avi.http.get_path() == "/" then
   avi.pool.select("blue")
 else
   avi.pool.select("nopool", "10.0.0.1", 80)
 end
 local function late()
-  return { avi.http.get_userid(), avi.vs.analytics.counter("x", avi.USE_SE, 1) }
+  return { avi.http.get_access_token(), avi.vs.analytics.counter("x", avi.USE_SE, 1) }
 end
 for _, name in ipairs(names) do avi.pool.select(name) end
 avi.pool.select("no" .. "pool")
 local found = avi.stringgroup.equals_CASE("words", text) or avi.ipgroup.contains("office", avi.vs.client_ip())
 if avi.vs.ratelimit.exceed("often", "x") or avi.vs.ratelimit.exceed("rarely", "x") then avi.poolgroup.select "all" end
-return avi.http["get_request_id"]()`
+return avi.http["saml_session_cookie"]()`
 
 func TestCallsInScriptsThatRaiseErrorsAreFound(t *testing.T) {
 	set := VSDataScriptSet{Scripts: []VSDataScript{{Script: "avi.vs.log('x')"}, {Script: callingScript}},
@@ -37,9 +37,9 @@ func TestCallsInScriptsThatRaiseErrorsAreFound(t *testing.T) {
 	}
 	const at = "datascript[1].script line "
 	want := []string{
-		at + "9: avi.http.get_userid raises an error, because engines do not serve it",
+		at + "9: avi.http.get_access_token raises an error, because engines do not serve it",
 		at + "9: avi.vs.analytics.counter raises an error, because engines do not serve it",
-		at + "15: avi.http.get_request_id raises an error, because engines do not serve it",
+		at + "15: avi.http.saml_session_cookie raises an error, because engines do not serve it",
 		at + `14: avi.vs.ratelimit.exceed raises an error, because rate_limiters has no "often"`,
 		at + `6: avi.pool.select raises an error, because pool_refs has no "nopool"`,
 		at + `13: avi.ipgroup.contains raises an error, because ipgroup_refs has no "office"`,

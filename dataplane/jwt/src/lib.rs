@@ -186,6 +186,11 @@ pub fn claims(token: &[u8]) -> Option<ClaimValues> {
     json::values(&decoded(part).ok()?)
 }
 
+/// Whom a good token is about. `None`: it does not say.
+pub fn user(token: &[u8]) -> Option<String> {
+    claims(token)?.subject().map(str::to_owned)
+}
+
 /// Head and claims. `None`: there are more or fewer parts.
 fn split(signed: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = signed.split(|byte| *byte == b'.');

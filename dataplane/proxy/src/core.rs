@@ -14,7 +14,7 @@ use weir_wire::head::FieldTable;
 use crate::{
     cache::stored::Cache,
     carrier::Departed,
-    client::{span::Draws, token::Admission},
+    client::token::Admission,
     exchange::{Exchange, table::ExchangeId},
     groups::Groups,
     io::{Conn, Time},
@@ -34,7 +34,6 @@ pub(crate) struct Core {
     pub queues: Queues,
     pub counters: Counters,
     pub records: Recorder,
-    pub draws: Draws,
     pub limits: Limits,
     /// The maximum of client connections beside what the snapshot needs for datagrams.
     pub clients_max: usize,
@@ -99,7 +98,6 @@ impl Core {
             queues: Queues::default(),
             counters: Counters::default(),
             records,
-            draws: Draws::default(),
             room: limits.room(0),
             shortage: Shortage::new(limits.clients),
             clients_max: limits.clients_max(false),

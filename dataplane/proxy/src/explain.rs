@@ -5,6 +5,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    rc::Rc,
     sync::Arc,
 };
 
@@ -14,7 +15,7 @@ use weir_cache::Fit;
 use weir_policy::{Binding, ClientFacts, HttpProfile};
 use weir_rate::Moment;
 pub use weir_rules::{Acting, EditKind, EditedName};
-use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Origin, TlsFacts, Verdict};
+use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Names, Origin, RequestId, TlsFacts, Verdict};
 use weir_script::{Ending, Event, Seen, SeenTls};
 use weir_snapshot::{
     CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
@@ -144,10 +145,11 @@ impl Explanation {
     /// Takes what scripts have said.
     fn hear(&mut self, core: &mut Core) {
         let said = self.said.get_or_insert_default();
-        if !said.is_empty() && !core.scripts.said.is_empty() {
+        let lines = std::mem::take(&mut core.scripts.said).lines;
+        if !said.is_empty() && !lines.is_empty() {
             said.push('\n');
         }
-        said.push_str(&std::mem::take(&mut core.scripts.said));
+        said.push_str(&lines);
     }
 }
 
@@ -318,7 +320,9 @@ fn tell_request(
     }
     let mut rule_edits = Edits::default();
     let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
-    let see = |seen: &mut Seen| show(seen, (question, client, now), (&service, head));
+    // Nobody sends the request, so its id is no one's.
+    let names = Rc::new(Names::of(RequestId::of(0)));
+    let see = |seen: &mut Seen| show(seen, (question, client, now), (&service, head, &names));
     let mut ruled = match &service.policies {
         None => {
             let Core { scripts: scripting, pools, .. } = &mut *core;
@@ -348,7 +352,8 @@ fn tell_request(
                     // Nothing is remembered of a question.
                     let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
                     let is_unknown = http.is_client_unknown(http.client_named_in(&head.fields));
-                    admitted = Admission::default().check(tokens, (asked, is_unknown), seen, date.unix_s());
+                    let keep = &mut |token: &[u8]| names.set_token(token, weir_jwt::user);
+                    admitted = Admission::default().check(tokens, (asked, is_unknown), seen, date.unix_s(), keep);
                     if admitted.outcome.is_err() {
                         return false;
                     }
@@ -395,7 +400,8 @@ fn tell_request(
     }
     if let Some(scripts) = service.scripts.as_deref() {
         let begun = entering.and_then(|entering| entering.seen);
-        tell_scripts(core, scripts, (question, client, now), (&service, head, &rule_edits, begun), &mut ruled, told)?;
+        let with = (&*service, head, &names);
+        tell_scripts(core, scripts, (question, client, now), (with, &rule_edits, begun), &mut ruled, told)?;
     }
     ruled.choose_by_connection(&service, question, told);
     told.rules.edits_of_scripts.extend(ruled.edits.names_behind(0));
@@ -460,12 +466,12 @@ fn tell_scripts(
     core: &mut Core,
     scripts: &ServiceScripts,
     (question, client, now): (&Question, IpAddr, Time),
-    (service, head, edits, begun): (&VirtualService, &RequestHead<'_>, &Edits<'_>, Option<Box<Seen>>),
+    (with, edits, begun): (With<'_>, &Edits<'_>, Option<Box<Seen>>),
     ruled: &mut Ruled,
     told: &mut Explanation,
 ) -> Result<(), Local> {
     let done = core.scripts.ask(scripts, &mut core.pools, (scripting::Body::Unseen, begun), |seen| {
-        show(seen, (question, client, now), (service, head));
+        show(seen, (question, client, now), with);
         scripting::follow_rules(seen, edits);
     });
     told.hear(core);
@@ -491,12 +497,12 @@ fn tell_scripts(
     }
 }
 
+/// For which virtual service a request is that nobody sends, its head, and its names.
+type With<'w> = (&'w VirtualService, &'w RequestHead<'w>, &'w Rc<Names>);
+
 /// What scripts see of a request that nobody sends.
-fn show(
-    seen: &mut Seen,
-    (question, client, now): (&Question, IpAddr, Time),
-    (service, head): (&VirtualService, &RequestHead<'_>),
-) {
+fn show(seen: &mut Seen, (question, client, now): (&Question, IpAddr, Time), (service, head, names): With<'_>) {
+    seen.names = Some(names.clone());
     seen.begin(&service.name, head, HttpVersion::Http11);
     (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
     (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);

@@ -7,7 +7,7 @@ use std::{rc::Rc, sync::Arc};
 
 use weir_balance::HashKey;
 use weir_rate::Beyond;
-use weir_rules::{EditKind, Edits};
+use weir_rules::{EditKind, Edits, Names};
 use weir_script::{Acts, BODY_BYTES_MAX, Chosen, Ending, Event, HeadEdit, Persist, Ran, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
@@ -20,8 +20,29 @@ use self::lent::Lent;
 pub(crate) struct Scripting {
     machine: Scripts,
     lent: Rc<Lent>,
+    pub said: Said,
+}
+
+/// What of an event that has run belongs into the record of its request.
+#[derive(Default)]
+pub(crate) struct Said {
     /// Lines that scripts log; a fault is the last one.
-    pub said: String,
+    pub lines: String,
+    /// Names of the request that scripts have asked for, or set.
+    pub names: Option<Rc<Names>>,
+}
+
+impl Said {
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.names.is_none()
+    }
+
+    fn say(&mut self, line: &str) {
+        if !self.lines.is_empty() {
+            self.lines.push('\n');
+        }
+        self.lines.push_str(line);
+    }
 }
 
 /// What scripts make of a request.
@@ -79,7 +100,7 @@ pub(crate) struct Replaced {
 impl Default for Scripting {
     fn default() -> Self {
         let lent = Rc::new(Lent::default());
-        Self { machine: Scripts::asking(lent.clone()), lent, said: String::new() }
+        Self { machine: Scripts::asking(lent.clone()), lent, said: Said::default() }
     }
 }
 
@@ -151,7 +172,7 @@ impl Scripting {
             false => self.machine.run(&scripts.served, event, seen),
         };
         drop(loan);
-        let acts = self.follow_ran(ran)?;
+        let acts = self.follow_ran(ran, seen)?;
         steered.follow(acts, seen, (scripts, event)).map_err(|fault| {
             self.say(&fault);
             Halt::Failed
@@ -246,7 +267,7 @@ impl Scripting {
                 true => self.machine.run_on(&scripts.served, Event::Failed, &mut seen),
                 false => self.machine.run(&scripts.served, Event::Failed, &mut seen),
             };
-            ran = self.follow_ran(failed);
+            ran = self.follow_ran(failed, &seen);
         }
         drop(loan);
         self.machine.give_back(seen);
@@ -263,10 +284,11 @@ impl Scripting {
 
     fn run(&mut self, scripts: &ServiceScripts, event: Event, seen: &mut Box<Seen>) -> Result<Acts, Halt> {
         let ran = self.machine.run(&scripts.served, event, seen);
-        self.follow_ran(ran)
+        self.follow_ran(ran, seen)
     }
 
-    fn follow_ran(&mut self, mut ran: Ran) -> Result<Acts, Halt> {
+    fn follow_ran(&mut self, mut ran: Ran, seen: &Seen) -> Result<Acts, Halt> {
+        self.said.names = seen.names.clone();
         if !ran.acts.log.is_empty() {
             self.say(&ran.acts.log);
         }
@@ -281,10 +303,7 @@ impl Scripting {
     }
 
     pub fn say(&mut self, line: &str) {
-        if !self.said.is_empty() {
-            self.said.push('\n');
-        }
-        self.said.push_str(line);
+        self.said.say(line);
     }
 }
 

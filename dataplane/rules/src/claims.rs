@@ -17,6 +17,14 @@ pub enum ClaimValue {
 pub struct ClaimValues(pub Vec<(String, ClaimValue)>);
 
 impl ClaimValues {
+    /// Whom the token is about (RFC 7519 §4.1.2). `None`: it does not say, or not in one text.
+    pub fn subject(&self) -> Option<&str> {
+        match self.find("sub")? {
+            ClaimValue::Texts(texts) => texts.first().filter(|_| texts.len() == 1).map(String::as_str),
+            ClaimValue::Number(_) | ClaimValue::Truth(_) | ClaimValue::Other => None,
+        }
+    }
+
     fn find(&self, name: &str) -> Option<&ClaimValue> {
         self.0.iter().find(|claim| claim.0 == name).map(|claim| &claim.1)
     }

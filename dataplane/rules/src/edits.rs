@@ -11,6 +11,7 @@ use weir_wire::{
 use crate::{
     asked::Origin,
     cookies::{self, is_cookie},
+    names::Names,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +53,36 @@ pub enum Variable {
     TlsServerName,
     /// Something that the certificate of the client says, if it has shown a good one.
     Certificate(x509::Text),
+    RequestId,
+    /// Whom the token of the request names, or a script.
+    User,
+}
+
+/// Which names of requests edits need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WantedNames {
+    pub id: bool,
+    pub user: bool,
+}
+
+impl WantedNames {
+    pub fn is_some(self) -> bool {
+        self.id || self.user
+    }
+
+    pub(crate) fn note(&mut self, edits: &[Edit]) {
+        for edit in edits {
+            match edit.value {
+                Some(Value::Variable(Variable::RequestId)) => self.id = true,
+                Some(Value::Variable(Variable::User)) => self.user = true,
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Value {
-    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>) -> Cow<'_, [u8]> {
+    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Cow<'_, [u8]> {
         let tls = |fact: fn(&crate::TlsFacts<'_>) -> String| from.tls.as_ref().map(fact).unwrap_or_default();
         let text = match self {
             Value::Text(text) => return Cow::Borrowed(text.as_bytes()),
@@ -71,6 +98,8 @@ impl Value {
                 let text = certificate.map(|certificate| certificate.text(*text).as_bytes().to_vec());
                 return Cow::Owned(text.unwrap_or_default());
             }
+            Value::Variable(Variable::RequestId) => names.map(|names| names.tell_id().to_string()).unwrap_or_default(),
+            Value::Variable(Variable::User) => names.map(Names::tell_user).unwrap_or_default(),
             Value::Variable(Variable::TlsVersion) => tls(|tls| tls.version.to_owned()),
             Value::Variable(Variable::TlsCipher) => tls(|tls| tls.cipher.to_owned()),
             Value::Variable(Variable::TlsServerName) => tls(|tls| tls.server_name.unwrap_or_default().to_owned()),
@@ -187,8 +216,8 @@ impl<'p> Edits<'p> {
         self.changes.push(Change { edit: Cow::Borrowed(edit), value: None });
     }
 
-    pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
-        let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields));
+    pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) {
+        let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields, names));
         let changes = edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) });
         // Mostly these are the first ones, and a list that is made for them takes less work than one that grows.
         match self.changes.is_empty() {

@@ -1,6 +1,6 @@
 //! What the policy sets of a virtual service decide about a request, and about its response.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, rc::Rc, sync::Arc};
 
 use weir_rate::{Moment, Tally};
 use weir_wire::head::{Name, NameSet, ResponseHead};
@@ -10,8 +10,9 @@ use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     counted::{Coming, Counted, Refusal},
-    edits::{Edit, Edits},
+    edits::{Edit, Edits, WantedNames},
     limit::RequestLimit,
+    names::Names,
     pending::Pending,
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::{Host, Url},
@@ -23,6 +24,7 @@ pub struct Policies {
     sets: Box<[Arc<PolicySet>]>,
     limits: Box<[RateRule]>,
     pub(crate) needs: Needs,
+    wanted_names: WantedNames,
     /// `None`: nothing is limited.
     tally: Option<Tally>,
 }
@@ -69,6 +71,8 @@ pub struct Exceeded<'p> {
 /// What the policies of a virtual service have decided about a request.
 #[derive(Default, Debug)]
 pub struct Judged<'p> {
+    /// `None`: no rule wants some.
+    pub names: Option<Rc<Names>>,
     pub verdict: Verdict<'p>,
     pub edits: Edits<'p>,
     pub pool: Option<Choice<'p>>,
@@ -94,14 +98,23 @@ pub struct Judged<'p> {
 
 impl Policies {
     pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Tally>) -> Self {
-        let mut needs = Needs::default();
-        sets.iter().for_each(|set| needs.join(set.needs));
+        let (mut needs, mut wanted_names) = (Needs::default(), WantedNames::default());
+        for set in &sets {
+            needs.join(set.needs);
+            set.note_names(&mut wanted_names);
+        }
         limits.iter().for_each(|rate| rate.limit.note_needs(&mut needs));
-        Self { sets: sets.into(), limits: limits.into(), needs, tally }
+        Self { sets: sets.into(), limits: limits.into(), needs, wanted_names, tally }
     }
 
     pub fn sets(&self) -> &[Arc<PolicySet>] {
         &self.sets
+    }
+
+    /// Which names of a request its rules need.
+    #[inline]
+    pub fn wanted_names(&self) -> WantedNames {
+        self.wanted_names
     }
 
     /// Whether a rule asks for the header fields of what it acts on.
@@ -177,7 +190,12 @@ impl Policies {
     }
 
     /// What the rules that are due make of a response.
-    pub fn judge_response<'p>(&'p self, due: &[Due], head: &ResponseHead<'_>, from: &Origin<'_>) -> ResponseJudged<'p> {
+    pub fn judge_response<'p>(
+        &'p self,
+        due: &[Due],
+        head: &ResponseHead<'_>,
+        (from, names): (&Origin<'_>, Option<&Names>),
+    ) -> ResponseJudged<'p> {
         let mut judged = ResponseJudged::default();
         for &Due { set, rule } in due {
             let Some(rule) = self.sets.get(set as usize).and_then(|set| set.responses.get(rule)) else { continue };
@@ -187,7 +205,7 @@ impl Policies {
             judged.rules.add(&rule.name);
             judged.log |= rule.log;
             judged.all_headers |= rule.all_headers;
-            judged.edits.add(&rule.action.edits, from, &head.fields);
+            judged.edits.add(&rule.action.edits, from, &head.fields, names);
             if let Some(to) = &rule.action.location {
                 let old = head.fields.among(NameSet::of(&[Name::Location])).next();
                 judged.edits.location =
@@ -209,7 +227,7 @@ pub struct ResponseJudged<'p> {
 impl<'p> Judged<'p> {
     /// Changes the head also in this way, behind all rules.
     pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
-        self.edits.add(edits, &asked.from, &asked.head.fields);
+        self.edits.add(edits, &asked.from, &asked.head.fields, self.names.as_deref());
     }
 
     /// Whether the record of the request tells something of its rules.
@@ -288,7 +306,7 @@ impl<'p> Judged<'p> {
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
         self.request_rules.add(&rule.name);
-        self.edits.add(edits, &asked.from, &asked.head.fields);
+        self.edits.add(edits, &asked.from, &asked.head.fields, self.names.as_deref());
         if let Some(rewrite) = rewrite.as_ref().filter(|_| self.edits.target.is_none())
             && let (Some(host), Some(target)) = (rewrite.host(&url), rewrite.target(&url))
         {

@@ -7,7 +7,7 @@ use weir_rate::Limit;
 use crate::{
     asked::{Needs, View},
     condition::Condition,
-    edits::Edit,
+    edits::{Edit, WantedNames},
     index::Index,
     limit::RequestLimit,
     uri::{Redirect, Rewrite},
@@ -185,6 +185,12 @@ impl PolicySet {
     pub fn may_want_headers(&self) -> bool {
         let of_requests = self.requests.all.iter().any(|rule| rule.all_headers);
         of_requests || self.responses.all.iter().any(|rule| rule.all_headers)
+    }
+
+    /// Notes which names of requests its rules need.
+    pub(crate) fn note_names(&self, wanted: &mut WantedNames) {
+        self.requests.all.iter().for_each(|rule| wanted.note(&rule.action.edits));
+        self.responses.all.iter().for_each(|rule| wanted.note(&rule.action.edits));
     }
 
     /// Whether responses are looked at.

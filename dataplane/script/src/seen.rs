@@ -3,10 +3,11 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    rc::Rc,
     sync::Arc,
 };
 
-use weir_rules::{EditKind, HttpVersion};
+use weir_rules::{EditKind, HttpVersion, Names, RequestId};
 use weir_wire::{
     head::{RequestHead, ResponseHead, without_port},
     x509::Says,
@@ -24,6 +25,10 @@ pub struct Seen {
     pub is_tunnel: bool,
     /// No more bytes come of which `body` is the beginning, or scripts see no more of them.
     pub is_whole: bool,
+    /// What the id of the request is made of.
+    pub number: u64,
+    /// What the request is called, and whose it is. `None`: no rule and no script wants to know it so far.
+    pub names: Option<Rc<Names>>,
     /// The name of the virtual service.
     pub service: String,
     /// Who asks, as far as that is trusted.
@@ -79,6 +84,8 @@ impl Default for Seen {
             is_asked_only: false,
             is_tunnel: false,
             is_whole: false,
+            number: 0,
+            names: None,
             service: String::new(),
             client: NOWHERE,
             listener: NOWHERE,
@@ -131,7 +138,12 @@ impl Seen {
     /// Nothing of an exchange is there any more that may be long, or that the next one must not find.
     pub(crate) fn end(&mut self) {
         self.body = Vec::new();
+        self.names = None;
         self.variables.clear();
+    }
+
+    pub(crate) fn names(&mut self) -> &Names {
+        self.names.get_or_insert_with(|| Rc::new(Names::of(RequestId::of(self.number))))
     }
 
     pub fn respond(&mut self, head: &ResponseHead<'_>) {

@@ -142,7 +142,7 @@ fn see_heads(request: &str, seen: &mut Seen) -> Event {
     }
     seen.client = "10.1.2.3:4000".parse().expect("an address");
     seen.listener = "192.0.2.1:80".parse().expect("an address");
-    seen.tls = is_tls.then(tls);
+    (seen.tls, seen.number) = (is_tls.then(tls), 7);
     match answered {
         None => Event::Request,
         Some("none takes it") => {

@@ -1,7 +1,7 @@
 //! Who clients are, by their certificates: what a virtual service asks them for, and what its servers are told.
 
 use weir_api::dataplane::v1;
-use weir_rules::{Edit, EditKind, Value};
+use weir_rules::{Edit, EditKind, Value, Variable};
 use weir_tls::{Authorities, ClientAuth};
 use weir_wire::head::is_same_in_cgi;
 
@@ -112,6 +112,7 @@ fn edit(service: Subject<'_>, at: usize, from: &v1::ClientCertificateHeader, fin
         _ if Name::of(from.name.as_bytes()).is_of_framing() || from.name.eq_ignore_ascii_case("host") => {
             format!("{} is about the connection, the content or the host", from.name)
         }
+        Some(Variable::RequestId | Variable::User) => format!("its value {UNKNOWN}"),
         Some(variable) => {
             let value = Some(Value::Variable(variable));
             return Some(Edit { kind: EditKind::Replace, name: from.name.clone(), cookie: false, value });

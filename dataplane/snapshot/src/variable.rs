@@ -25,6 +25,8 @@ pub(crate) fn variable(number: i32) -> Option<Variable> {
         HeaderVariable::ClientSignature => Variable::Certificate(Text::SignatureAlgorithm),
         HeaderVariable::ClientNotBefore => Variable::Certificate(Text::NotBefore),
         HeaderVariable::ClientNotAfter => Variable::Certificate(Text::NotAfter),
-        HeaderVariable::None | HeaderVariable::Field | HeaderVariable::RequestId => return None,
+        HeaderVariable::RequestId => Variable::RequestId,
+        HeaderVariable::User => Variable::User,
+        HeaderVariable::None | HeaderVariable::Field => return None,
     })
 }

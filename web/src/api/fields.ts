@@ -95,6 +95,7 @@ const ofRequests: Field[] = [
   { name: 'query', field: 'uri_query', kind: 'words', title: 'Query' },
   { name: 'ua', field: 'user_agent', kind: 'words', title: 'User agent' },
   { name: 'referer', field: 'referer', kind: 'words', title: 'Referer' },
+  { name: 'user', field: 'user_id', kind: 'text', title: 'Whose the request is' },
   { name: 'xff', field: 'xff', kind: 'words', title: 'X-Forwarded-For' },
   { name: 'version', field: 'http_version', kind: 'text', title: 'Version of HTTP' },
   { name: 'local', field: 'local_response', kind: 'boolean', title: 'Answered by Weir itself' },

@@ -77,8 +77,7 @@ impl Client {
                     let trace = match traced(service) {
                         None => None,
                         Some(with) => {
-                            let numbers = (&mut core.draws, &mut core.records);
-                            span = span_of(io, numbers, with, &request.head, self.noted);
+                            span = span_of(io, &mut core.records, with, &request.head, self.noted);
                             Some(&span)
                         }
                     };

@@ -148,8 +148,7 @@ impl Client {
             core.counters.note(Happening::Call { service: service.id });
         }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
-        let numbers = (&mut core.draws, &mut core.records);
-        let trace = traced(service).map(|with| span_of(io, numbers, with, head, self.noted));
+        let trace = traced(service).map(|with| span_of(io, &mut core.records, with, head, self.noted));
         let received = Received {
             service,
             head,

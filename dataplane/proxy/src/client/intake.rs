@@ -23,6 +23,7 @@ use crate::{
         Client,
         answer::Answer,
         identity,
+        named::Named,
         ruled::{self, Asker, Ruled, Why},
         shown::Shown,
         token::{Admission, Admitted},
@@ -160,12 +161,22 @@ impl Received<'_> {
         let named = service.http().and_then(|http| http.client_named_in(&self.head.fields));
         let address = named.unwrap_or(client.peer.ip());
         let version = ruled::version(self.head, conn.is_stream());
-        let plain = Shown { service, client, address, head: self.head, version, edits: None, certificate: None };
+        let called = Named::of(io, &mut records.draws, service);
+        let plain = Shown {
+            service,
+            client,
+            address,
+            head: self.head,
+            version,
+            edits: None,
+            certificate: None,
+            named: &called,
+        };
         let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
         if let Some(entrance) = &client.entrance {
-            let mut said = entrance.said.take();
+            let said = entrance.said.take();
             if !said.is_empty() {
-                records.note_said(client.noted, &mut said);
+                records.note_lines(client.noted, &said);
             }
         }
         let mut ruled = if let Some(policies) = service.policies.as_deref() {
@@ -186,7 +197,8 @@ impl Received<'_> {
                 if let Some(tokens) = &policies.tokens {
                     let seen = entering.as_ref().and_then(|entering| entering.seen.as_deref());
                     let is_unknown = service.http().is_some_and(|http| http.is_client_unknown(named));
-                    admitted = admission.check(tokens, (asked, is_unknown), seen, clock.unix_us() / 1_000_000);
+                    let (at, keep) = (clock.unix_us() / 1_000_000, &mut |token: &[u8]| called.keep_token(token));
+                    admitted = admission.check(tokens, (asked, is_unknown), seen, at, keep);
                     if admitted.outcome.is_err() {
                         return false;
                     }
@@ -195,10 +207,14 @@ impl Received<'_> {
             };
             let (asked, at) = ((self.head, conn.is_stream()), (scratch, io.now()));
             let mut judged = Judged::default();
+            judged.names.clone_from(&called.names);
             ruled::judge(policies, asked, shown, at, &mut admits, &mut judged);
             *pending = mem::take(&mut judged.pending);
             if let Some(analytics) = service.analytics.as_deref().filter(|_| judged.is_for_record()) {
                 records.note_judged(client.noted, analytics, &judged, &self.head.fields);
+            }
+            if let Some(names) = &judged.names {
+                records.note_names(client.noted, names);
             }
             if admitted.authentication.or(admitted.authorization).is_some() {
                 records.note_admitted(client.noted, &admitted);

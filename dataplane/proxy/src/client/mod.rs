@@ -12,6 +12,7 @@ pub(crate) mod http2;
 pub(crate) mod identity;
 pub(crate) mod intake;
 mod introduction;
+mod named;
 pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;

@@ -1,12 +1,12 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
-use std::{mem, net::IpAddr, sync::Arc};
+use std::{mem, net::IpAddr, rc::Rc, sync::Arc};
 
 use weir_balance::HashKey;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{Asked, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Names, Origin, Scratch, TlsFacts};
 use weir_script::{Ending, Persist, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
@@ -90,6 +90,8 @@ pub(super) struct Ruled<'p> {
     at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
+    /// Of the request, for rules that are due.
+    names: Option<Rc<Names>>,
     pub certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
@@ -115,7 +117,7 @@ pub(super) struct Ruled<'p> {
 
 impl<'p> Ruled<'p> {
     pub fn of(policies: &ServicePolicies, judged: Judged<'p>, certificate: Option<Arc<ClientCertificate>>) -> Self {
-        let Judged { edits, pool: choice, due, .. } = judged;
+        let Judged { edits, pool: choice, due, names, .. } = judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
@@ -129,6 +131,7 @@ impl<'p> Ruled<'p> {
             at_backup: false,
             server,
             due,
+            names,
             certificate,
             seen: None,
             collect: 0,
@@ -295,7 +298,7 @@ impl<'p> Ruled<'p> {
             exchange.begin_at_backup(true);
         }
         if !self.due.is_empty() {
-            let due = mem::take(&mut self.due);
+            let due = (mem::take(&mut self.due), self.names.take());
             exchange.await_response(Awaited::of(
                 due,
                 client.origin(None, self.address_of(client)),

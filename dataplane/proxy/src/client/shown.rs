@@ -11,7 +11,11 @@ use weir_snapshot::VirtualService;
 use weir_tls::ClientCertificate;
 use weir_wire::{head::RequestHead, x509::Says};
 
-use crate::{client::Client, io::Time, scripting::follow_rules};
+use crate::{
+    client::{Client, named::Named},
+    io::Time,
+    scripting::follow_rules,
+};
 
 /// A request before its scripts run.
 #[derive(Clone, Copy)]
@@ -26,6 +30,7 @@ pub(super) struct Shown<'b> {
     pub edits: Option<&'b Edits<'b>>,
     /// Of the client, if it is good.
     pub certificate: Option<&'b Arc<ClientCertificate>>,
+    pub named: &'b Named,
 }
 
 impl Shown<'_> {
@@ -34,6 +39,7 @@ impl Shown<'_> {
         let client = self.client;
         seen.begin(&self.service.name, self.head, self.version);
         seen.now_ns = now.nanos;
+        self.named.show(seen);
         seen.client = SocketAddr::new(self.address, client.peer.port());
         seen.listener = client.destination();
         let certificate = || self.certificate.map(|certificate| certificate.clone() as Arc<dyn Says>);

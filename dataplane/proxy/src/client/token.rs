@@ -34,6 +34,7 @@ impl Default for Admitted<'_> {
 
 impl Admission {
     /// Whether the request may go on. `is_client_unknown`: its address is that of a proxy. `seen`: as scripts have changed it.
+    /// `keep` gets a token that is good.
     #[cold]
     pub fn check<'t>(
         &mut self,
@@ -41,9 +42,10 @@ impl Admission {
         (asked, is_client_unknown): (&Asked<'_>, bool),
         seen: Option<&Seen>,
         now_unix_s: u64,
+        keep: &mut dyn FnMut(&[u8]),
     ) -> Admitted<'t> {
         let mut admitted = Admitted::default();
-        admitted.outcome = self.admit(tokens, (asked, is_client_unknown, seen), now_unix_s, &mut admitted);
+        admitted.outcome = self.admit(tokens, (asked, is_client_unknown, seen), (now_unix_s, keep), &mut admitted);
         admitted
     }
 
@@ -51,7 +53,7 @@ impl Admission {
         &mut self,
         tokens: &'t Tokens,
         (asked, is_client_unknown, seen): (&Asked<'_>, bool, Option<&Seen>),
-        now_unix_s: u64,
+        (now_unix_s, keep): (u64, &mut dyn FnMut(&[u8])),
         admitted: &mut Admitted<'t>,
     ) -> Result<(), Error> {
         let Self { verified, scratch } = self;
@@ -72,6 +74,7 @@ impl Admission {
                 return Err(Error::Unauthorized(refusal));
             }
         }
+        keep(token);
         Ok(())
     }
 }

@@ -655,7 +655,11 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
         let by_rules = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
-                let judged = policies.rules.judge_response(&awaited.due, head, &awaited.origin());
+                let from = (&awaited.origin(), awaited.names.as_deref());
+                let judged = policies.rules.judge_response(&awaited.due, head, from);
+                if let Some(names) = &awaited.names {
+                    records.note_names(self.client.noted, names);
+                }
                 if !judged.rules.is_empty() {
                     records.note_response_judged(self.client.noted, &judged);
                 }

@@ -1,6 +1,6 @@
 //! Decides what of a request or connection that has ended becomes of it: a packed record, or one more that waits.
 
-use weir_rules::DecidedBy;
+use weir_rules::{DecidedBy, Names};
 use weir_snapshot::Analytics;
 use weir_telemetry::{
     Spans,
@@ -13,7 +13,7 @@ use crate::{
     records::{
         asker::Asker,
         batch::{Batch, Listed},
-        slot::Slot,
+        slot::{OF_PLACE, Slot},
     },
 };
 
@@ -89,7 +89,7 @@ impl Keeper {
             None => &[],
         };
         let flags = slot.draft.fixed.flags;
-        let offered = match flags.has_some(Flags::SCRIPTED | Flags::RULED | Flags::ADMITTED) {
+        let offered = match flags.has_some(OF_PLACE) {
             true => {
                 self.place.clear();
                 write_place(&mut self.place, offered, slot, rule);
@@ -148,6 +148,9 @@ fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&Dec
     let offered = &offered[..offered.len().min(u8::MAX.into())];
     out.push(offered.len() as u8);
     out.extend_from_slice(offered);
+    if slot.draft.fixed.flags.has(Flags::NAMED) {
+        write_names(out, slot.names.as_deref());
+    }
     if slot.draft.fixed.flags.has_some(Flags::RULED | Flags::ADMITTED) {
         let begin = out.len();
         out.extend_from_slice(&[0; 2]);
@@ -163,6 +166,16 @@ fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&Dec
         out[begin..begin + 2].copy_from_slice(&bytes.to_le_bytes());
     }
     out.extend_from_slice(slot.said().as_bytes());
+}
+
+/// Each text with its length before it, as a byte.
+fn write_names(out: &mut Vec<u8>, names: Option<&Names>) {
+    let id = names.and_then(Names::told_id).map(|id| id.to_string()).unwrap_or_default();
+    let user = names.map(Names::told_user).unwrap_or_default();
+    for text in [id, user] {
+        out.push(text.len() as u8);
+        out.extend_from_slice(text.as_bytes());
+    }
 }
 
 #[cold]

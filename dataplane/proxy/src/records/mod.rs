@@ -7,6 +7,7 @@
 
 mod asker;
 mod batch;
+mod draws;
 mod headers;
 mod intake;
 mod keeper;
@@ -26,6 +27,7 @@ use weir_telemetry::{
 
 pub(crate) use asker::{Asker, flags_of};
 pub use batch::Batch;
+pub(crate) use draws::Draws;
 pub(crate) use intake::Come;
 pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
@@ -57,6 +59,8 @@ pub(crate) struct Recorder {
     spare: Option<Batch>,
     /// What waits of virtual services whose rows others have got since the last batch.
     left: Vec<Waiting>,
+    /// For numbers that name requests and their spans.
+    pub draws: Draws,
     /// Some virtual service has records.
     is_ready: bool,
     /// Since the driver was last asked for a round trip.

@@ -1,6 +1,8 @@
 //! The rules that have acted on a request, for its record. What no rule acts on pays for nothing here.
 
-use weir_rules::{Acted, Judged, ResponseJudged};
+use std::rc::Rc;
+
+use weir_rules::{Acted, Judged, Names, ResponseJudged};
 use weir_snapshot::Analytics;
 use weir_telemetry::record::{Flags, RuleList};
 use weir_wire::head::Fields;
@@ -24,6 +26,17 @@ impl Recorder {
             && let Some(at) = noted.slot()
         {
             self.note_fields(analytics, at, fields, !judged.all_headers);
+        }
+    }
+
+    /// The record of a request has the names that rules or scripts wanted to know.
+    #[cold]
+    pub fn note_names(&mut self, noted: Noted, names: &Rc<Names>) {
+        if names.are_for_record()
+            && let Some(slot) = self.slot(noted)
+        {
+            slot.draft.fixed.flags |= Flags::NAMED;
+            slot.names = Some(names.clone());
         }
     }
 

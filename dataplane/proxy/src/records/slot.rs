@@ -1,8 +1,9 @@
 //! The notes on one request.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, rc::Rc, sync::Arc};
 
 use weir_policy::Trace;
+use weir_rules::Names;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
@@ -27,6 +28,8 @@ pub(crate) struct Slot {
     pub client_span: Option<[u8; 8]>,
     /// What scripts have said, with [`Flags::SCRIPTED`].
     said: String,
+    /// With [`Flags::NAMED`].
+    pub(super) names: Option<Rc<Names>>,
     /// The rules that have acted, with [`Flags::RULED`].
     pub(super) rules: RuleNames,
     /// Header fields, if the record shows them.
@@ -36,7 +39,9 @@ pub(crate) struct Slot {
 }
 
 /// With one of these, a record has texts beside those of the draft.
-const OF_OTHER_TEXTS: Flags = Flags::OWN_SPAN.and(Flags::SCRIPTED).and(Flags::RULED).and(Flags::ADMITTED);
+const OF_OTHER_TEXTS: Flags = Flags::OWN_SPAN.and(OF_PLACE);
+/// With one of these, the place of suites has more than those.
+pub(super) const OF_PLACE: Flags = Flags::SCRIPTED.and(Flags::RULED).and(Flags::ADMITTED).and(Flags::NAMED);
 
 /// The server that had the request last.
 #[derive(Clone, Copy)]

@@ -54,7 +54,7 @@ fn is_text(value: &str) -> Value {
     Value::Text(api::TextClaim { value })
 }
 
-fn with_token(path: &str, token: &str) -> String {
+pub fn with_token(path: &str, token: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\nAuthorization: Bearer {token}\r\n\r\n")
 }
 

@@ -1,5 +1,7 @@
 //! What records say of rules, and which rules want records.
 
+mod named;
+
 use std::time::Duration;
 
 use weir_api::dataplane::v1::{

@@ -8,6 +8,7 @@ mod choose;
 mod crypto;
 mod groups;
 mod hashes;
+mod names;
 mod rates;
 mod read;
 mod ssl;
@@ -86,6 +87,8 @@ const BEFORE_FAILURE: Events = &[
     Event::ResponseData,
     Event::Unbalanced,
 ];
+/// In which there is a request.
+const OF_REQUESTS: Events = IN_ALL.split_at(5).1;
 /// In which scripts see a head.
 const WITH_HEAD: Events = BEFORE_FAILURE.split_at(5).1;
 /// In which the client's TLS has been agreed on, if it has some.
@@ -219,7 +222,10 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
     let tables: [(&str, &'static str, Fill); 10] = [
         ("vs", "avi.vs", vs::fill),
         ("http", "avi.http", |maker| {
-            read::fill(maker).and_then(|()| write::fill(maker)).and_then(|()| bodies::fill(maker))
+            read::fill(maker)?;
+            write::fill(maker)?;
+            bodies::fill(maker)?;
+            names::fill(maker)
         }),
         ("pool", "avi.pool", choose::fill_pool),
         ("poolgroup", "avi.poolgroup", choose::fill_group),

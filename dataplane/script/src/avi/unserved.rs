@@ -7,7 +7,7 @@ use crate::library::{guarded, unserved};
 
 const NAMES: [(&str, &str); 10] = [
     ("avi.vs", "get_open_conns set_session_id host"),
-    ("avi.http", "get_request_id get_userid set_userid disable update_cookie get_access_token saml_session_cookie"),
+    ("avi.http", "disable update_cookie get_access_token saml_session_cookie"),
     ("avi.pool", ""),
     ("avi.poolgroup", ""),
     ("avi.stringgroup", ""),

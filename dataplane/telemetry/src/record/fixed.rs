@@ -232,6 +232,9 @@ impl Class {
 
 impl Flags {
     pub const HEADERS_CUT: Self = Self(1 << 6);
+    /// The names of the request stand behind the span or the suites, before the names of rules: two texts with their lengths
+    /// before them, as a byte each. The first is the id, if somebody has asked for it; the second is the user, if one is known.
+    pub const NAMED: Self = Self(1 << 7);
     /// The connection to the server had served a request before.
     pub const SERVER_REUSED: Self = Self(1 << 8);
     /// The client returned to the server of its last response.

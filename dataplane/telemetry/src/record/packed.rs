@@ -66,10 +66,13 @@ impl<'b> Packed<'b> {
     pub fn place(&self) -> (&'b [u8], Vec<(u8, String)>, String) {
         let text = self.text(OFFERED);
         let has = |flags: Flags| self.flags() & flags.bits() != 0;
-        if !has(Flags::SCRIPTED | Flags::RULED | Flags::ADMITTED) {
+        if !has(Flags::SCRIPTED | Flags::RULED | Flags::ADMITTED | Flags::NAMED) {
             return (text, Vec::new(), String::new());
         }
         let (first, mut text) = text[1..].split_at(text[0].into());
+        if has(Flags::NAMED) {
+            text = names(text).1;
+        }
         let mut rules = Vec::new();
         if has(Flags::RULED | Flags::ADMITTED) {
             let (mut packed, rest) = text[2..].split_at(u16::from_le_bytes([text[0], text[1]]).into());
@@ -83,11 +86,31 @@ impl<'b> Packed<'b> {
         (first, rules, String::from_utf8_lossy(text).into_owned())
     }
 
+    /// The id of the request, and its user.
+    pub fn names(&self) -> [String; 2] {
+        if self.flags() & Flags::NAMED.bits() == 0 {
+            return Default::default();
+        }
+        let text = self.text(OFFERED);
+        names(&text[1 + usize::from(text[0])..]).0
+    }
+
     /// A text by its number.
     pub fn text(&self, text: usize) -> &'b [u8] {
         let begin = BYTES + self.lengths().take(text).sum::<usize>();
         &self.0[begin..begin + usize::from(self.u16(232 + 2 * text))]
     }
+}
+
+/// Two texts with their lengths before them, and what is behind.
+fn names(text: &[u8]) -> ([String; 2], &[u8]) {
+    let mut left = text;
+    let names = [(); 2].map(|()| {
+        let (name, rest) = left[1..].split_at(left[0].into());
+        left = rest;
+        String::from_utf8_lossy(name).into_owned()
+    });
+    (names, left)
 }
 
 // By the names of their fields in `api/record`.

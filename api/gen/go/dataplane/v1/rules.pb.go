@@ -87,7 +87,8 @@ const (
 	HeaderVariable_HEADER_VARIABLE_TLS_VERSION      HeaderVariable = 6
 	HeaderVariable_HEADER_VARIABLE_TLS_CIPHER       HeaderVariable = 7
 	HeaderVariable_HEADER_VARIABLE_TLS_SERVER_NAME  HeaderVariable = 8
-	HeaderVariable_HEADER_VARIABLE_REQUEST_ID       HeaderVariable = 9
+	HeaderVariable_HEADER_VARIABLE_REQUEST_ID       HeaderVariable = 9  // the name that the record of the request has, too
+	HeaderVariable_HEADER_VARIABLE_USER             HeaderVariable = 10 // whom the token of the request names, or a script; else without content
 	// Of the certificate of the client, if that is good; else without content.
 	HeaderVariable_HEADER_VARIABLE_CLIENT_FINGERPRINT HeaderVariable = 760 // SHA-1, in hexadecimal digits
 	HeaderVariable_HEADER_VARIABLE_CLIENT_SERIAL      HeaderVariable = 761
@@ -114,6 +115,7 @@ var (
 		7:   "HEADER_VARIABLE_TLS_CIPHER",
 		8:   "HEADER_VARIABLE_TLS_SERVER_NAME",
 		9:   "HEADER_VARIABLE_REQUEST_ID",
+		10:  "HEADER_VARIABLE_USER",
 		760: "HEADER_VARIABLE_CLIENT_FINGERPRINT",
 		761: "HEADER_VARIABLE_CLIENT_SERIAL",
 		762: "HEADER_VARIABLE_CLIENT_ISSUER",
@@ -136,6 +138,7 @@ var (
 		"HEADER_VARIABLE_TLS_CIPHER":         7,
 		"HEADER_VARIABLE_TLS_SERVER_NAME":    8,
 		"HEADER_VARIABLE_REQUEST_ID":         9,
+		"HEADER_VARIABLE_USER":               10,
 		"HEADER_VARIABLE_CLIENT_FINGERPRINT": 760,
 		"HEADER_VARIABLE_CLIENT_SERIAL":      761,
 		"HEADER_VARIABLE_CLIENT_ISSUER":      762,
@@ -3434,7 +3437,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x15EDIT_KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEDIT_KIND_ADD\x10\x01\x12\x14\n" +
 	"\x10EDIT_KIND_REMOVE\x10\x02\x12\x15\n" +
-	"\x11EDIT_KIND_REPLACE\x10\x03*\xd3\x05\n" +
+	"\x11EDIT_KIND_REPLACE\x10\x03*\xed\x05\n" +
 	"\x0eHeaderVariable\x12\x18\n" +
 	"\x14HEADER_VARIABLE_NONE\x10\x00\x12\"\n" +
 	"\x1eHEADER_VARIABLE_CLIENT_ADDRESS\x10\x01\x12\"\n" +
@@ -3445,7 +3448,9 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x1bHEADER_VARIABLE_TLS_VERSION\x10\x06\x12\x1e\n" +
 	"\x1aHEADER_VARIABLE_TLS_CIPHER\x10\a\x12#\n" +
 	"\x1fHEADER_VARIABLE_TLS_SERVER_NAME\x10\b\x12\x1e\n" +
-	"\x1aHEADER_VARIABLE_REQUEST_ID\x10\t\x12'\n" +
+	"\x1aHEADER_VARIABLE_REQUEST_ID\x10\t\x12\x18\n" +
+	"\x14HEADER_VARIABLE_USER\x10\n" +
+	"\x12'\n" +
 	"\"HEADER_VARIABLE_CLIENT_FINGERPRINT\x10\xf8\x05\x12\"\n" +
 	"\x1dHEADER_VARIABLE_CLIENT_SERIAL\x10\xf9\x05\x12\"\n" +
 	"\x1dHEADER_VARIABLE_CLIENT_ISSUER\x10\xfa\x05\x12#\n" +

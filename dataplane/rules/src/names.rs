@@ -1,0 +1,177 @@
+//! What a request is called, and whose it is, where rules or scripts want to know.
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+};
+
+use weir_wire::head::may_be_value;
+
+/// The name of a request: `aBc-1x2Y-3zWq`. It is the `request_id` of its record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestId(u64);
+
+/// 62 of them are enough for 64 bits in eleven places.
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+impl RequestId {
+    /// Of a number that no other request has.
+    pub fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut text, mut left) = (*b"000-0000-0000", self.0);
+        for place in text.iter_mut().rev().filter(|place| **place != b'-') {
+            *place = DIGITS[(left % 62) as usize];
+            left /= 62;
+        }
+        text.iter().try_for_each(|byte| fmt::Write::write_char(f, char::from(*byte)))
+    }
+}
+
+/// Of the name of a user, as OpenID Connect Core 1.0 §2 has it for `sub`.
+const USER_BYTES_MAX: usize = 255;
+
+/// The names of one request. Whoever looks at the request until its end has the same ones.
+#[derive(Debug)]
+pub struct Names {
+    id: RequestId,
+    is_id_told: Cell<bool>,
+    user: RefCell<User>,
+    /// The record of the request has them.
+    is_noted: Cell<bool>,
+}
+
+#[derive(Debug)]
+enum User {
+    /// Nobody has asked.
+    Unasked,
+    /// The same. A token that is good names the user, as the function reads it.
+    OfToken(Box<[u8]>, fn(&[u8]) -> Option<String>),
+    /// Empty: nobody knows.
+    Told(String),
+}
+
+impl Names {
+    pub fn of(id: RequestId) -> Self {
+        let (is_id_told, is_noted) = (Cell::new(false), Cell::new(false));
+        Self { id, is_id_told, user: RefCell::new(User::Unasked), is_noted }
+    }
+
+    /// The request has a good token, in which `read` finds the user when somebody asks.
+    pub fn set_token(&self, token: &[u8], read: fn(&[u8]) -> Option<String>) {
+        let mut user = self.user.borrow_mut();
+        if matches!(*user, User::Unasked) {
+            *user = User::OfToken(token.into(), read);
+        }
+    }
+
+    /// Whose the request is, from now on. What is no name leaves that unknown.
+    pub fn set_user(&self, user: &str) {
+        *self.user.borrow_mut() = User::Told(if is_user(user) { user.to_owned() } else { String::new() });
+    }
+
+    pub fn tell_id(&self) -> RequestId {
+        self.is_id_told.set(true);
+        self.id
+    }
+
+    /// Empty: nobody knows.
+    pub fn tell_user(&self) -> String {
+        let found = match &*self.user.borrow() {
+            User::Told(user) => return user.clone(),
+            User::Unasked => String::new(),
+            User::OfToken(token, read) => read(token).filter(|user| is_user(user)).unwrap_or_default(),
+        };
+        if let User::OfToken(..) = *self.user.borrow() {
+            *self.user.borrow_mut() = User::Told(found.clone());
+        }
+        found
+    }
+
+    /// `None`: nobody has asked for it.
+    pub fn told_id(&self) -> Option<RequestId> {
+        self.is_id_told.get().then_some(self.id)
+    }
+
+    /// Empty: nobody knows, or nobody has asked.
+    pub fn told_user(&self) -> String {
+        match &*self.user.borrow() {
+            User::Told(user) => user.clone(),
+            User::Unasked | User::OfToken(..) => String::new(),
+        }
+    }
+
+    /// Whether the record has to hear of them now, because one was told or set.
+    pub fn are_for_record(&self) -> bool {
+        let is_told = self.is_id_told.get() || matches!(*self.user.borrow(), User::Told(_));
+        is_told && !self.is_noted.replace(true)
+    }
+}
+
+/// Whether a text may be the name of a user: it is short, and can stand in a header field.
+pub fn is_user(text: &str) -> bool {
+    text.len() <= USER_BYTES_MAX && may_be_value(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_another_name_of_the_same_shape() {
+        for (number, text) in [
+            (0, "000-0000-0000"),
+            (61, "000-0000-000z"),
+            (62, "000-0000-0010"),
+            (0x0123_4567_89ab_cdef, "063-UfDV-RKBz"),
+            (u64::MAX, "Lyg-Ha16-AHYF"),
+        ] {
+            assert_eq!(RequestId::of(number).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn user_that_cannot_stand_in_a_field_is_not_known() {
+        let names = Names::of(RequestId::of(7));
+        assert_eq!(names.tell_user(), "");
+        let long = "a".repeat(USER_BYTES_MAX + 1);
+        for (user, known) in [
+            ("alice", "alice"),
+            ("a\r\nX-Admin: 1", ""),
+            ("Jürgen", "Jürgen"),
+            ("", ""),
+            (&long, ""),
+            (&long[1..], &long[1..]),
+        ] {
+            names.set_user(user);
+            assert_eq!(names.tell_user(), known);
+        }
+    }
+
+    #[test]
+    fn token_is_read_when_somebody_asks_and_yields_to_who_was_set() {
+        let read = |token: &[u8]| String::from_utf8(token.to_vec()).ok();
+        let names = Names::of(RequestId::of(7));
+        names.set_token(b"alice", read);
+        assert!(names.told_user().is_empty() && !names.are_for_record());
+        assert_eq!((names.tell_user().as_str(), names.told_user().as_str()), ("alice", "alice"));
+        names.set_user("bob");
+        names.set_token(b"alice", read);
+        assert_eq!(names.tell_user(), "bob");
+        let of_nobody = Names::of(RequestId::of(7));
+        of_nobody.set_token(b"a\nb", read);
+        assert_eq!(of_nobody.tell_user(), "");
+    }
+
+    #[test]
+    fn names_are_for_the_record_once_one_was_told() {
+        let names = Names::of(RequestId::of(7));
+        assert!(names.told_id().is_none() && !names.are_for_record());
+        assert_eq!(Some(names.tell_id()), names.told_id());
+        assert!(names.are_for_record() && !names.are_for_record());
+    }
+}
