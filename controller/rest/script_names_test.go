@@ -12,11 +12,11 @@ func TestAnswerTellsOfCallsInScriptsThatRaiseErrors(t *testing.T) {
 	c.want(http.StatusCreated, "POST", "/api/pool", schema.Object{"name": "blue"})
 	const script = `avi.pool.select("blue")
 avi.pool.select("green")
-avi.vs.log(avi.http.get_access_token())`
+avi.vs.log(avi.http.disable())`
 	made := c.want(http.StatusCreated, "POST", "/api/vsdatascriptset", schema.Object{"name": "steer",
 		"pool_refs":  []any{"/api/pool?name=blue"},
 		"datascript": []any{schema.Object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": script}}})
-	const unserved = "datascript[0].script: line 3: avi.http.get_access_token raises an error, because engines do not serve it"
+	const unserved = "datascript[0].script: line 3: avi.http.disable raises an error, because engines do not serve it"
 	const said = unserved + "\n" +
 		`datascript[0].script: line 2: avi.pool.select raises an error, because pool_refs has no "green"`
 	if got := warningsIn(made); got != said {

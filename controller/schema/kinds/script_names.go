@@ -13,10 +13,10 @@ import (
 // unservedFunctions are the functions of Avi that raise an error on engines, by their tables; without names: all of
 // them. The same list stands in dataplane/script/src/avi/unserved.rs.
 var unservedFunctions = map[string]string{
-	"avi.vs":           "get_open_conns set_session_id host",
+	"avi.vs":           "set_session_id host",
 	"avi.vs.analytics": "",
-	"avi.http":         "disable update_cookie get_access_token saml_session_cookie",
-	"avi.ssl": "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate check_client_cert_validity " +
+	"avi.http":         "disable saml_session_cookie",
+	"avi.ssl": "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate " +
 		"client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error " +
 		"log_client_cert_verify_error",
 	"avi.utils": "get_geo_from_ip get_ip_reputation",

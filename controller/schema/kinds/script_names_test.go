@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-const callingScript = `-- avi.http.get_access_token() in a comment
-local text = "avi.http.get_access_token()"
+const callingScript = `-- avi.http.disable() in a comment
+local text = "avi.http.disable()"
 if avi.http.get_path() == "/" then
   avi.pool.select("blue")
 else
   avi.pool.select("nopool", "10.0.0.1", 80)
 end
 local function late()
-  return { avi.http.get_access_token(), avi.vs.analytics.counter("x", avi.USE_SE, 1) }
+  return { avi.http.disable(), avi.vs.analytics.counter("x", avi.USE_SE, 1) }
 end
 for _, name in ipairs(names) do avi.pool.select(name) end
 avi.pool.select("no" .. "pool")
@@ -37,7 +37,7 @@ func TestCallsInScriptsThatRaiseErrorsAreFound(t *testing.T) {
 	}
 	const at = "datascript[1].script line "
 	want := []string{
-		at + "9: avi.http.get_access_token raises an error, because engines do not serve it",
+		at + "9: avi.http.disable raises an error, because engines do not serve it",
 		at + "9: avi.vs.analytics.counter raises an error, because engines do not serve it",
 		at + "15: avi.http.saml_session_cookie raises an error, because engines do not serve it",
 		at + `14: avi.vs.ratelimit.exceed raises an error, because rate_limiters has no "often"`,

@@ -507,7 +507,7 @@ fn show(seen: &mut Seen, (question, client, now): (&Question, IpAddr, Time), (se
     (seen.now_ns, seen.is_asked_only) = (now.nanos, true);
     (seen.client, seen.listener) = (SocketAddr::new(client, question.client.port()), question.listener);
     let server_name = Some(question.server_name.clone()).filter(|name| !name.is_empty());
-    seen.tls = question.tls.then(|| SeenTls { version: "", cipher: "", server_name, certificate: None });
+    seen.tls = question.tls.then(|| SeenTls { server_name, ..SeenTls::default() });
 }
 
 /// Tells what scripts have said before the request may go on, and whether they end it.

@@ -24,6 +24,10 @@ impl Gauge {
         self.0.load(Relaxed) < most
     }
 
+    pub fn count(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.load(Relaxed) == 0
     }
@@ -43,7 +47,7 @@ mod tests {
     fn no_more_than_the_most_have_a_place_at_once() {
         let gauge = Gauge::default();
         let places: Vec<_> = (0..9).filter_map(|_| gauge.enter(3)).collect();
-        assert_eq!(places.len(), 3);
+        assert_eq!((places.len(), gauge.count()), (3, 3));
         drop(places);
         assert!(gauge.enter(1).is_some_and(|_| true) && gauge.enter(1).is_some());
     }

@@ -1,7 +1,7 @@
 //! What a request is called, and whose it is, where rules or scripts want to know.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, Ref, RefCell},
     fmt,
 };
 
@@ -41,6 +41,8 @@ pub struct Names {
     id: RequestId,
     is_id_told: Cell<bool>,
     user: RefCell<User>,
+    /// That is good. Empty: there is none.
+    token: RefCell<Box<[u8]>>,
     /// The record of the request has them.
     is_noted: Cell<bool>,
 }
@@ -49,8 +51,8 @@ pub struct Names {
 enum User {
     /// Nobody has asked.
     Unasked,
-    /// The same. A token that is good names the user, as the function reads it.
-    OfToken(Box<[u8]>, fn(&[u8]) -> Option<String>),
+    /// The same. The token names the user, as the function reads it.
+    OfToken(fn(&[u8]) -> Option<String>),
     /// Empty: nobody knows.
     Told(String),
 }
@@ -58,15 +60,21 @@ enum User {
 impl Names {
     pub fn of(id: RequestId) -> Self {
         let (is_id_told, is_noted) = (Cell::new(false), Cell::new(false));
-        Self { id, is_id_told, user: RefCell::new(User::Unasked), is_noted }
+        Self { id, is_id_told, user: RefCell::new(User::Unasked), token: RefCell::default(), is_noted }
     }
 
     /// The request has a good token, in which `read` finds the user when somebody asks.
     pub fn set_token(&self, token: &[u8], read: fn(&[u8]) -> Option<String>) {
+        *self.token.borrow_mut() = token.into();
         let mut user = self.user.borrow_mut();
         if matches!(*user, User::Unasked) {
-            *user = User::OfToken(token.into(), read);
+            *user = User::OfToken(read);
         }
+    }
+
+    /// The good token of the request. Empty: it has none.
+    pub fn token(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.token.borrow(), |token| &**token)
     }
 
     /// Whose the request is, from now on. What is no name leaves that unknown.
@@ -84,7 +92,7 @@ impl Names {
         let found = match &*self.user.borrow() {
             User::Told(user) => return user.clone(),
             User::Unasked => String::new(),
-            User::OfToken(token, read) => read(token).filter(|user| is_user(user)).unwrap_or_default(),
+            User::OfToken(read) => read(&self.token()).filter(|user| is_user(user)).unwrap_or_default(),
         };
         if let User::OfToken(..) = *self.user.borrow() {
             *self.user.borrow_mut() = User::Told(found.clone());

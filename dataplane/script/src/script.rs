@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use mlua::chunk::Compiler;
-use weir_rate::{Limit, Tally};
+use weir_rate::{Gauge, Limit, Tally};
 use weir_rules::{AddressGroup, Criterion, Excess, StringGroup};
 
 use crate::{event::Event, fault::Fault, store::Store, tokens};
@@ -22,6 +22,9 @@ const UNCOUNTED_MAX: usize = 512;
 const NOT_BUILT_IN: [&str; 7] =
     ["string.sub", "string.byte", "string.char", "tonumber", "tostring", "table.unpack", "table.insert"];
 
+/// What scripts call the function that tells how many connections are open: these are counted only where a script has it.
+pub(crate) const OPEN: &str = "get_open_conns";
+
 #[derive(Debug)]
 pub struct Script {
     /// Of its own among all scripts of the process.
@@ -32,6 +35,8 @@ pub struct Script {
     /// What the virtual machine of Lua takes. Only [`Script::compile`] makes it. Error: the script is broken, and each event
     /// fails when its turn comes.
     pub(crate) code: Result<Box<[u8]>, Fault>,
+    /// It has the name of `get_open_conns` in it.
+    names_open: bool,
 }
 
 static IDS: AtomicU64 = AtomicU64::new(0);
@@ -42,7 +47,8 @@ impl Script {
         let set = set.replace(|c: char| c.is_control() || c == ':', "_");
         let name = format!("{set} {}", event.name());
         let code = code_of(&name, source);
-        Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code }
+        let names_open = source.contains(OPEN);
+        Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code, names_open }
     }
 
     /// Why the script cannot run.
@@ -79,6 +85,8 @@ pub struct Served {
     pub engines: u32,
     /// What the limits of the sets, and the one below, have counted. `None`: there are none.
     pub tally: Option<Tally>,
+    /// The open connections of the virtual service on the engine. `None`: nobody counts them.
+    pub open: Option<Gauge>,
     /// Of texts that scripts give without the name of a limit, and what becomes of a request beyond it.
     pub limit: Option<(Limit, Excess)>,
 }
@@ -99,6 +107,11 @@ pub struct ScriptSet {
 }
 
 impl ScriptSet {
+    /// Whether the open connections are to be counted for its scripts.
+    pub fn counts_open(&self) -> bool {
+        self.scripts.iter().any(|script| script.names_open)
+    }
+
     pub fn has(&self, event: Event) -> bool {
         self.of(event).next().is_some()
     }

@@ -59,13 +59,15 @@ pub struct Seen {
     plain: Option<(Head, Vec<u8>)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SeenTls {
     pub version: &'static str,
     pub cipher: &'static str,
     pub server_name: Option<String>,
     /// Of the client, if it has shown a good one.
     pub certificate: Option<Arc<dyn Says>>,
+    /// The client has shown a certificate, good or not.
+    pub shows_certificate: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]

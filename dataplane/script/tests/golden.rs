@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, rc::Rc, sync::Arc};
 
-use weir_rate::{Limit, Tallies};
+use weir_rate::{Gauge, Limit, Tallies};
 use weir_rules::{
     AddressGroup, AddressRange, Addresses, EditKind, Excess, HttpVersion, LocalResponse, Redirect, StringGroup,
 };
@@ -66,7 +66,14 @@ fn served(sets: impl IntoIterator<Item = ScriptSet>) -> Arc<Served> {
         Excess::Respond(LocalResponse { status: 429, content_type: "a/b".into(), content: b"slow down".into() });
     let limits = [limit("twice"), limit("custom")];
     let tally = Some(Tallies::new(1).of("shop", 1, limits));
-    Arc::new(Served { sets, engines: 3, tally, limit: Some((limits[1], excess)), ..Served::default() })
+    Arc::new(Served {
+        sets,
+        engines: 3,
+        tally,
+        open: Some(Gauge::default()),
+        limit: Some((limits[1], excess)),
+        ..Served::default()
+    })
 }
 
 /// Two events in a minute.
@@ -80,7 +87,7 @@ fn lines(text: &str) -> String {
     fields.fold(String::new(), |all, field| all + field + "\r\n")
 }
 
-/// `GET /` has no answer yet; `GET / -> 200` has one. `<<` begins a body, and `=>` a server. `in` names the event.
+/// `BAD TLS GET /`: the certificate of the client is not good. `GET /` has no answer yet; `GET / -> 200` has one. `<<` begins a body, and `=>` a server. `in` names the event.
 fn see(request: &str, seen: &mut Seen) -> Event {
     if let Some(event) = see_connection(request, seen) {
         return event;
@@ -126,11 +133,13 @@ fn tls() -> SeenTls {
         cipher: "TLS_AES_128_GCM_SHA256",
         server_name: Some("a.test".into()),
         certificate: Some(Arc::new(Certificate)),
+        shows_certificate: true,
     }
 }
 
 fn see_heads(request: &str, seen: &mut Seen) -> Event {
     let (asked, answered) = request.split_once(" -> ").map_or((request, None), |(one, other)| (one, Some(other)));
+    let (is_bad, asked) = asked.strip_prefix("BAD ").map_or((false, asked), |rest| (true, rest));
     let (is_tls, asked) = asked.strip_prefix("TLS ").map_or((false, asked), |rest| (true, rest));
     let start = asked.split('{').next().unwrap_or_default().trim();
     let host = if asked.contains("{Host:") { "" } else { "Host: a.test\r\n" };
@@ -143,6 +152,9 @@ fn see_heads(request: &str, seen: &mut Seen) -> Event {
     seen.client = "10.1.2.3:4000".parse().expect("an address");
     seen.listener = "192.0.2.1:80".parse().expect("an address");
     (seen.tls, seen.number) = (is_tls.then(tls), 7);
+    if let Some(tls) = seen.tls.as_mut().filter(|_| is_bad) {
+        tls.certificate = None;
+    }
     match answered {
         None => Event::Request,
         Some("none takes it") => {

@@ -27,7 +27,7 @@ pub struct Gate {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Source {
     limits: Vec<ConnectionLimit>,
-    /// 0: no limit.
+    /// 0: no limit, and nobody counts them.
     open_max: u64,
     /// 0: no limit.
     throughput_mbps: u64,
@@ -40,6 +40,16 @@ struct ConnectionLimit {
     /// `None`: beyond it a connection is only reported.
     excess: Option<Turned>,
     dosers: Option<Box<Dosers>>,
+}
+
+impl Source {
+    /// What is open is counted, also without a limit.
+    pub fn counting(self, counts: bool) -> Self {
+        match self.open_max {
+            0 if counts => Self { open_max: u64::MAX, ..self },
+            _ => self,
+        }
+    }
 }
 
 impl ConnectionLimit {

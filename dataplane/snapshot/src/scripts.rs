@@ -232,10 +232,15 @@ impl ScriptParts {
         let named = self.sets.iter().flat_map(|set| &set.limits).map(|(_, limit)| *limit);
         let limits: Vec<Limit> = named.chain(self.limit.as_ref().map(|(limit, _)| *limit)).collect();
         let engines = Engines { count: service.engines, seed: service.key_seed };
+        // Clients of a child connect to its parent.
+        let counts_open = service.parent_uuid.is_empty() && self.sets.iter().any(|set| set.counts_open());
+        let has_tally = counts_open || !limits.is_empty();
+        let tally = has_tally.then(|| worker.tallies.of(&service.uuid, engines, limits));
         let served = Arc::new(Served {
             store: worker.stores.of(&service.uuid),
             engines: service.engines,
-            tally: (!limits.is_empty()).then(|| worker.tallies.of(&service.uuid, engines, limits)),
+            open: tally.as_ref().filter(|_| counts_open).map(|tally| tally.open().clone()),
+            tally,
             sets: self.sets.into(),
             limit: self.limit,
         });
@@ -272,6 +277,11 @@ impl ServiceScripts {
             Event::FirstBytes => self.on_first_bytes,
             _ => false,
         }
+    }
+
+    /// Whether the open connections are counted for them.
+    pub(crate) fn count_open(&self) -> bool {
+        self.served.open.is_some()
     }
 
     /// Whether some run for what comes behind the request.

@@ -291,6 +291,7 @@ impl ServiceReader<'_> {
         }
         let policies = policies.and_then(|parts| parts.into_policies(|limits| self.tally(source, limits)));
         let scripts = scripts.and_then(|parts| parts.into_scripts(self.worker, source));
+        let counts_open = scripts.as_ref().is_some_and(|scripts| scripts.count_open());
         let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
         let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
         let object = Arc::new(VirtualService {
@@ -318,7 +319,7 @@ impl ServiceReader<'_> {
             scripts,
             content: content?.map(Box::new),
             gate: Gate::of(
-                gate?,
+                gate?.counting(counts_open),
                 network,
                 |limits| self.tally(source, limits),
                 |mbps| self.worker.tallies.bucket(&source.uuid, mbps),

@@ -43,7 +43,7 @@ impl Client {
     ) -> Result<(), Error> {
         let server_name = name.map(|name| name.to_lower_case());
         self.meet(io, core, (Event::ClientHello, false), |seen| {
-            seen.tls = Some(SeenTls { version: "", cipher: "", server_name, certificate: None });
+            seen.tls = Some(SeenTls { server_name, ..SeenTls::default() });
         })?;
         Ok(())
     }
@@ -113,6 +113,7 @@ impl Client {
             cipher: agreed.cipher_suite,
             server_name: channel.asked_name().map(str::to_owned),
             certificate: self.good_certificate(io.unix_us() / 1_000_000),
+            shows_certificate: channel.client_certificate().is_some(),
         });
     }
 

@@ -48,9 +48,10 @@ impl Shown<'_> {
             cipher: agreed.cipher_suite,
             server_name: client.connection.channel.asked_name().map(str::to_owned),
             certificate: certificate(),
+            shows_certificate: client.connection.channel.client_certificate().is_some(),
         });
         if seen.tls.is_none() && client.facts.is_tls() {
-            seen.tls = Some(SeenTls { version: "", cipher: "", server_name: None, certificate: certificate() });
+            seen.tls = Some(SeenTls { certificate: certificate(), ..SeenTls::default() });
         }
         if let Some(edits) = self.edits {
             follow_rules(seen, edits);

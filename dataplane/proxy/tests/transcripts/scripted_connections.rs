@@ -1,7 +1,7 @@
 //! DataScripts for connections: before TLS, in its handshake, and before a server is chosen for bytes that are not parsed.
 
 use weir_api::dataplane::v1::{self as api, Named, ScriptEvent};
-use weir_proxy::io::{Close, Event};
+use weir_proxy::io::{Close, Event, Gone};
 use weir_telemetry::Cause;
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, Version};
 
@@ -321,4 +321,42 @@ fn engine_refuses_scripts_for_events_that_a_service_never_has() {
     assert!(stage.refuses_plan(&scripted(&[(BYTES, "")])));
     assert!(stage.refuses_plan(&scripted_with(l4_plan(1), &[(ScriptEvent::HttpReq, "")])));
     assert!(!stage.refuses_plan(&scripted_with(l4_plan(1), &[(ACCEPT, ""), (HANDSHAKE, ""), (BYTES, "")])));
+}
+
+#[test]
+fn scripts_know_how_many_connections_are_open() {
+    let count = "avi.vs.log(avi.vs.get_open_conns())";
+    for (plan, event) in [(l4_plan(1), ACCEPT), (plan(1), ScriptEvent::HttpReq), (http2(plan(1)), ScriptEvent::HttpReq)]
+    {
+        let mut stage = Stage::new(&recording(scripted_with(plan, &[(event, count)])));
+        let (first, second) = (stage.client(), stage.client());
+        if event == ScriptEvent::HttpReq {
+            for (client, dials) in [(first, 1), (second, 2)] {
+                stage.says(client, get("shop.test", "/"));
+                assert_eq!(stage.dials(), dials);
+            }
+        }
+        stage.gone(first, Gone::Reset);
+        let third = stage.client();
+        if event == ScriptEvent::HttpReq {
+            stage.says(third, get("shop.test", "/"));
+        }
+        for client in [second, third] {
+            stage.gone(client, Gone::Reset);
+        }
+        let wanted = if event == ACCEPT { ["1", "2", "2"] } else { ["2", "2", "2"] };
+        let mut found = said(&mut stage);
+        found.sort();
+        assert_eq!(found, wanted, "{event:?}");
+    }
+}
+
+#[test]
+fn connections_are_not_counted_where_no_script_has_the_name() {
+    let source = "local count = avi.vs['get_open' .. '_conns'] avi.vs.log(tostring(pcall(count)))";
+    let mut stage = Stage::new(&recording(scripted(&[(ScriptEvent::HttpReq, source)])));
+    let client = stage.client();
+    stage.says(client, get("shop.test", "/"));
+    stage.gone(client, Gone::Reset);
+    assert_eq!(said(&mut stage), ["false"], "no script has the name, so nobody counts");
 }

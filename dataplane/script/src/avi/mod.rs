@@ -2,6 +2,7 @@
 //! does not exist, raise an error that says so.
 
 mod addresses;
+mod attributes;
 mod bodies;
 mod bytes;
 mod choose;
@@ -225,7 +226,8 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
             read::fill(maker)?;
             write::fill(maker)?;
             bodies::fill(maker)?;
-            names::fill(maker)
+            names::fill(maker)?;
+            attributes::fill(maker)
         }),
         ("pool", "avi.pool", choose::fill_pool),
         ("poolgroup", "avi.poolgroup", choose::fill_group),

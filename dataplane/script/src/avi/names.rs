@@ -1,4 +1,4 @@
-//! `avi.http`: what the request is called, and whose it is.
+//! `avi.http`: what the request is called, whose it is, and the token that says so.
 
 use mlua::{Error, LuaString, Result};
 use weir_rules::is_user;
@@ -10,6 +10,10 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("get_userid", OF_REQUESTS, |_, now, ()| {
         let user = now.seen.names().tell_user();
         Ok((!user.is_empty()).then_some(user))
+    })?;
+    maker.put("get_access_token", OF_REQUESTS, |lua, now, ()| {
+        let token = now.seen.names().token();
+        (!token.is_empty()).then(|| lua.create_string(&*token)).transpose()
     })?;
     maker.put("set_userid", OF_REQUESTS, |_, now, user: LuaString| {
         let user = name(&user)?;

@@ -6,9 +6,10 @@ use weir_wire::x509::Text;
 use super::{Maker, WITH_HELLO, WITH_TLS, text::name};
 
 /// What a script may ask a certificate for.
-pub(super) const NAMES: [(&str, Text); 10] = [
+pub(super) const NAMES: [(&str, Text); 11] = [
     ("CLIENT_CERT", Text::Raw),
     ("CLIENT_CERT_RAW", Text::Raw),
+    ("CLIENT_CERT_ESCAPED", Text::Escaped),
     ("CLIENT_CERT_FINGERPRINT", Text::Fingerprint),
     ("CLIENT_CERT_SERIAL", Text::Serial),
     ("CLIENT_CERT_ISSUER", Text::Issuer),
@@ -27,6 +28,13 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     })?;
     maker.put("client_cert_verified", WITH_TLS, |_, now, ()| {
         Ok(now.seen.tls.as_ref().is_some_and(|tls| tls.certificate.is_some()))
+    })?;
+    maker.put("check_client_cert_validity", WITH_TLS, |_, now, ()| {
+        Ok(match &now.seen.tls {
+            Some(tls) if tls.certificate.is_some() => 1,
+            Some(tls) if tls.shows_certificate => 2,
+            Some(_) | None => 0,
+        })
     })?;
     maker.put("client_cert", WITH_TLS, |lua, now, wanted: Option<LuaString>| {
         let wanted = wanted.as_ref().map(name).transpose()?.unwrap_or_else(|| "CLIENT_CERT".to_owned());

@@ -6,15 +6,15 @@ use super::Maker;
 use crate::library::{guarded, unserved};
 
 const NAMES: [(&str, &str); 10] = [
-    ("avi.vs", "get_open_conns set_session_id host"),
-    ("avi.http", "disable update_cookie get_access_token saml_session_cookie"),
+    ("avi.vs", "set_session_id host"),
+    ("avi.http", "disable saml_session_cookie"),
     ("avi.pool", ""),
     ("avi.poolgroup", ""),
     ("avi.stringgroup", ""),
     ("avi.ipgroup", ""),
     (
         "avi.ssl",
-        "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate check_client_cert_validity \
+        "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate \
          client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error log_client_cert_verify_error",
     ),
     ("avi.utils", "get_geo_from_ip get_ip_reputation"),

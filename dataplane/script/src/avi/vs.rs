@@ -1,13 +1,14 @@
 //! `avi.vs`: the virtual service and its client, the log, and what an exchange remembers.
 
-use mlua::{FromLuaMulti, Function, Lua, LuaString, MultiValue, Result, Table, Value};
+use mlua::{Error, FromLuaMulti, Function, Lua, LuaString, MultiValue, Result, Table, Value};
+use weir_rate::Gauge;
 
 use super::{
     IN_ALL, Maker, WITH_CLOSE, rates, tables,
     variables::{set_variable, variable},
     write,
 };
-use crate::acts::LOG_BYTES_MAX;
+use crate::{acts::LOG_BYTES_MAX, script::OPEN};
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("client_ip", IN_ALL, |_, now, ()| Ok(now.seen.client.ip().to_canonical().to_string()))?;
@@ -22,6 +23,14 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put_last("ds_done", IN_ALL, |_, now, ()| {
         now.acts.done = true;
         Ok(())
+    })?;
+    maker.put(OPEN, IN_ALL, |_, now, ()| {
+        let open = now.served.as_ref().and_then(|served| served.open.as_ref());
+        open.map(Gauge::count).ok_or_else(|| {
+            Error::runtime(format!(
+                "connections are counted where a script has {OPEN} in it, and not for children, whose clients connect to their parent"
+            ))
+        })
     })?;
     maker.put("se_count", IN_ALL, |_, now, ()| Ok(now.served.as_ref().map_or(1, |served| served.engines.max(1))))?;
     tables::fill(maker)?;

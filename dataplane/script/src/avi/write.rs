@@ -80,7 +80,13 @@ pub(super) fn close(_: &Lua, now: &mut Now, reset: Option<Value>) -> Result<()> 
 }
 
 /// Changes a field or a cookie of the head that the event is about, for the server or client and for later reads.
-fn edit(now: &mut Now, kind: EditKind, cookie: bool, field: &LuaString, value: Option<Vec<u8>>) -> Result<()> {
+pub(super) fn edit(
+    now: &mut Now,
+    kind: EditKind,
+    cookie: bool,
+    field: &LuaString,
+    value: Option<Vec<u8>>,
+) -> Result<()> {
     let name = name(field)?;
     if !is_token(name.as_bytes()) {
         return Err(Error::runtime(format!("{name:?} is no name of a field or a cookie")));

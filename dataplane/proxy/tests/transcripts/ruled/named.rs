@@ -206,3 +206,18 @@ fn key_says_whose_a_request_is_as_the_page_says() {
     let [id, user] = &recorded(&mut stage)[0];
     assert!(answer.ends_with(&format!("no key: {id}")) && user.is_empty(), "{answer}");
 }
+
+#[test]
+fn scripts_have_a_token_that_is_good() {
+    let issuer = Issuer::new();
+    let auth = "avi.http.add_header('X-Before', tostring(avi.http.get_access_token()))";
+    let asks = "avi.http.remove_header('Authorization') avi.http.add_header('X-Token', avi.http.get_access_token())";
+    let scripts = [(ScriptEvent::HttpAuth, auth), (ScriptEvent::HttpReq, asks)];
+    let mut stage = Stage::new(&with_tokens(&issuer, scripted_with(recording(plan(1)), &scripts)));
+    let token = of_user(&issuer, r#""alice""#);
+    let (asked, _) = told(&mut stage, &with_token("/", &token));
+    assert_eq!((value(&asked, "X-Before"), value(&asked, "X-Token")), ("nil", token.as_str()));
+    assert!(!asked.contains("Authorization"), "{asked}");
+    // The record is for names that somebody wants to know.
+    assert_eq!(recorded(&mut stage), [["", ""].map(str::to_owned)]);
+}
