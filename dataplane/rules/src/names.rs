@@ -3,9 +3,10 @@
 use std::{
     cell::{Cell, Ref, RefCell},
     fmt,
+    sync::Arc,
 };
 
-use weir_wire::head::may_be_value;
+use weir_wire::{head::may_be_value, x509::Says};
 
 /// The name of a request: `aBc-1x2Y-3zWq`. It is the `request_id` of its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +52,8 @@ pub struct Names {
 enum User {
     /// Nobody has asked.
     Unasked,
+    /// The same. A good certificate of the client names the user.
+    OfCertificate(Arc<dyn Says>),
     /// The same. The token names the user, as the function reads it.
     OfToken(fn(&[u8]) -> Option<String>),
     /// Empty: nobody knows.
@@ -63,11 +66,16 @@ impl Names {
         Self { id, is_id_told, user: RefCell::new(User::Unasked), token: RefCell::default(), is_noted }
     }
 
+    /// The client has shown a good certificate.
+    pub fn set_certificate(&self, certificate: Arc<dyn Says>) {
+        *self.user.borrow_mut() = User::OfCertificate(certificate);
+    }
+
     /// The request has a good token, in which `read` finds the user when somebody asks.
     pub fn set_token(&self, token: &[u8], read: fn(&[u8]) -> Option<String>) {
         *self.token.borrow_mut() = token.into();
         let mut user = self.user.borrow_mut();
-        if matches!(*user, User::Unasked) {
+        if !matches!(*user, User::Told(_)) {
             *user = User::OfToken(read);
         }
     }
@@ -91,13 +99,13 @@ impl Names {
     pub fn tell_user(&self) -> String {
         let found = match &*self.user.borrow() {
             User::Told(user) => return user.clone(),
-            User::Unasked => String::new(),
-            User::OfToken(read) => read(&self.token()).filter(|user| is_user(user)).unwrap_or_default(),
+            User::Unasked => return String::new(),
+            User::OfCertificate(certificate) => certificate.common_name(),
+            User::OfToken(read) => read(&self.token()),
         };
-        if let User::OfToken(..) = *self.user.borrow() {
-            *self.user.borrow_mut() = User::Told(found.clone());
-        }
-        found
+        let user = found.filter(|user| is_user(user)).unwrap_or_default();
+        *self.user.borrow_mut() = User::Told(user.clone());
+        user
     }
 
     /// `None`: nobody has asked for it.
@@ -109,7 +117,7 @@ impl Names {
     pub fn told_user(&self) -> String {
         match &*self.user.borrow() {
             User::Told(user) => user.clone(),
-            User::Unasked | User::OfToken(..) => String::new(),
+            User::Unasked | User::OfCertificate(_) | User::OfToken(_) => String::new(),
         }
     }
 
@@ -127,6 +135,8 @@ pub fn is_user(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use weir_wire::x509::Text;
+
     use super::*;
 
     #[test]
@@ -173,6 +183,33 @@ mod tests {
         let of_nobody = Names::of(RequestId::of(7));
         of_nobody.set_token(b"a\nb", read);
         assert_eq!(of_nobody.tell_user(), "");
+    }
+
+    #[derive(Debug)]
+    struct Certificate(Option<&'static str>);
+
+    impl Says for Certificate {
+        fn text(&self, _: Text) -> &str {
+            ""
+        }
+
+        fn common_name(&self) -> Option<String> {
+            self.0.map(str::to_owned)
+        }
+    }
+
+    #[test]
+    fn certificate_names_the_user_of_whom_no_token_says_more() {
+        let read = |token: &[u8]| String::from_utf8(token.to_vec()).ok();
+        for (name, user) in [(Some("carol"), "carol"), (Some("a\r\nb"), ""), (None, "")] {
+            let names = Names::of(RequestId::of(7));
+            names.set_certificate(Arc::new(Certificate(name)));
+            assert_eq!((names.are_for_record(), names.tell_user().as_str()), (false, user));
+        }
+        let names = Names::of(RequestId::of(7));
+        names.set_certificate(Arc::new(Certificate(Some("carol"))));
+        names.set_token(b"alice", read);
+        assert_eq!(names.tell_user(), "alice");
     }
 
     #[test]

@@ -26,6 +26,10 @@ impl Says for Certificate {
             _ => "",
         }
     }
+
+    fn common_name(&self) -> Option<String> {
+        Some("user".into())
+    }
 }
 
 /// One of two servers of the first pool is up.

@@ -175,4 +175,8 @@ impl Says for ClientCertificate {
     fn text(&self, text: Text) -> &str {
         self.chain.first().map_or("", |own| self.texts.get(own, text))
     }
+
+    fn common_name(&self) -> Option<String> {
+        x509::common_name(self.chain.first()?)
+    }
 }

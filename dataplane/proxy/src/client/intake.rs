@@ -186,6 +186,9 @@ impl Received<'_> {
                 Some(Ok(certificate)) => certificate,
                 Some(Err(next)) => return *next,
             };
+            if let Some(certificate) = &certificate {
+                called.keep_certificate(certificate);
+            }
             let shown = (client, address, certificate.as_deref());
             let (mut admitted, clock) = (Admitted::default(), &*io);
             let plain = Shown { certificate: certificate.as_ref(), ..plain };

@@ -1,10 +1,11 @@
 //! The names of a request, where its virtual service may want to know them.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use weir_rules::{Names, RequestId};
 use weir_script::Seen;
 use weir_snapshot::VirtualService;
+use weir_tls::ClientCertificate;
 
 use crate::{io::Io, records::Draws};
 
@@ -22,13 +23,21 @@ impl Named {
         let policies = service.policies.as_deref();
         let has_scripts = service.scripts.is_some();
         let is_wanted = policies.is_some_and(|policies| {
-            policies.rules.wanted_names().is_some() || has_scripts && policies.tokens.is_some()
+            let knows_users = policies.tokens.is_some() || policies.identity.is_some();
+            policies.rules.wanted_names().is_some() || has_scripts && knows_users
         });
         if !is_wanted && !has_scripts {
             return Self::default();
         }
         let number = draws.next(io);
         Self { number, names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))) }
+    }
+
+    /// The client has shown a good certificate.
+    pub fn keep_certificate(&self, certificate: &Arc<ClientCertificate>) {
+        if let Some(names) = &self.names {
+            names.set_certificate(certificate.clone());
+        }
     }
 
     /// The request has a good token.

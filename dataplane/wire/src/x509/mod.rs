@@ -11,7 +11,7 @@ mod name;
 mod text;
 mod time;
 
-pub use text::{Says, Text, Texts, subject};
+pub use text::{Says, Text, Texts, common_name, subject};
 
 use der::Reader;
 

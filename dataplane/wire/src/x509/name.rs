@@ -16,8 +16,10 @@ const TELETEX_STRING: u8 = 0x14;
 const IA5_STRING: u8 = 0x16;
 const BMP_STRING: u8 = 0x1e;
 
+const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+
 const ATTRIBUTES: [(&[u8], &str); 14] = [
-    (&[0x55, 4, 3], "CN"),
+    (COMMON_NAME, "CN"),
     (&[0x55, 4, 4], "SN"),
     (&[0x55, 4, 5], "serialNumber"),
     (&[0x55, 4, 6], "C"),
@@ -55,6 +57,23 @@ pub(super) fn write(name: &[u8], bytes_max: usize) -> String {
         }
     }
     text
+}
+
+/// The last common name in the content of a Name, which says most. `None`: there is none, or it is in no alphabet that is
+/// known, or the Name is malformed.
+pub(super) fn common_name(name: &[u8]) -> Option<String> {
+    let (mut parts, mut found) = (Reader(name), None);
+    while let Some(set) = parts.take(SET) {
+        let mut pairs = Reader(set);
+        while let Some(pair) = pairs.take(SEQUENCE) {
+            let mut pair = Reader(pair);
+            let (kind, value) = (pair.take(OBJECT_IDENTIFIER)?, pair.next()?);
+            if kind == COMMON_NAME {
+                found = Some(utf8(value.tag, value.content)?);
+            }
+        }
+    }
+    found
 }
 
 fn write_pair(pair: &[u8], text: &mut String) -> Option<()> {
@@ -119,13 +138,17 @@ mod tests {
     }
 
     fn name(parts: &[&[Part<'_>]]) -> String {
+        write(&encoded(parts), usize::MAX)
+    }
+
+    fn encoded(parts: &[&[Part<'_>]]) -> Vec<u8> {
         let sets = parts.iter().map(|set| {
             let pairs = set.iter().map(|(kind, tag, content)| {
                 value(SEQUENCE, &[value(OBJECT_IDENTIFIER, kind), value(*tag, content)].concat())
             });
             value(SET, &pairs.collect::<Vec<_>>().concat())
         });
-        write(&sets.collect::<Vec<_>>().concat(), usize::MAX)
+        sets.collect::<Vec<_>>().concat()
     }
 
     const CN: &[u8] = &[0x55, 4, 3];
@@ -157,6 +180,17 @@ mod tests {
         assert_eq!(name(&[&[(CN, 0x14, &[0xe4])]]), "CN=\\C3\\A4");
         assert_eq!(name(&[&[(CN, 0x0c, &[0xff])]]), "CN=#0C01FF");
         assert_eq!(name(&[&[(&[0x2a, 3, 4], 0x0c, b"x")]]), "1.2.3.4=#0C0178");
+    }
+
+    #[test]
+    fn last_common_name_is_the_one() {
+        let named = |parts: &[&[Part<'_>]]| common_name(&encoded(parts));
+        let users: (Part<'_>, Part<'_>) = ((CN, 0x0c, b"users"), (CN, 0x0c, "Jürgen, A".as_bytes()));
+        assert_eq!(named(&[&[users.0], &[(O, 0x13, b"Example")], &[users.1]]).as_deref(), Some("Jürgen, A"));
+        assert_eq!(named(&[&[users.1], &[(O, 0x13, b"Example")]]).as_deref(), Some("Jürgen, A"));
+        assert_eq!(named(&[&[(O, 0x13, b"CN=root")]]), None);
+        assert_eq!(named(&[&[users.0], &[(CN, 0x0c, &[0xff])]]), None, "the last one counts, or none");
+        assert_eq!(common_name(&[SET, 4, SEQUENCE, 2, 6, 9]), None);
     }
 
     #[test]

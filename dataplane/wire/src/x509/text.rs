@@ -56,10 +56,18 @@ pub fn subject(der: &[u8], bytes_max: usize) -> String {
     Certificate::read(der).map_or_else(String::new, |certificate| name::write(certificate.subject, bytes_max))
 }
 
+/// The last common name in the subject of the certificate in `der`. `None`: there is none that can be read.
+pub fn common_name(der: &[u8]) -> Option<String> {
+    name::common_name(Certificate::read(der)?.subject)
+}
+
 /// Whoever has a certificate, and may be asked what it says.
 pub trait Says: fmt::Debug {
     /// Empty: it does not say that.
     fn text(&self, text: Text) -> &str;
+
+    /// The last common name of its subject. `None`: it has none that can be read.
+    fn common_name(&self) -> Option<String>;
 }
 
 /// The texts of one certificate.
