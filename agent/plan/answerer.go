@@ -19,21 +19,24 @@ type Answerer struct {
 func (p *Plan) Answerers() []Answerer {
 	var all []Answerer
 	for _, resource := range p.Wire().GetResources() {
-		if service := resource.GetVirtualService(); keepsClients(service) {
-			all = append(all, p.answerersOf(service)...)
+		service := resource.GetVirtualService()
+		if !listens(service) {
+			continue
+		}
+		for _, part := range append(slices.Clip(service.GetVariants()), service) {
+			if part.GetUdp().GetKeepClientAddress() {
+				all = append(all, p.answerersOf(service, part)...)
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Answerer) int { return a.At.Compare(b.At) })
 	return slices.CompactFunc(all, func(a, b Answerer) bool { return a.At == b.At })
 }
 
-func keepsClients(service *dataplanev1.VirtualService) bool {
-	return service.GetUdp().GetKeepClientAddress() && listens(service)
-}
-
-func (p *Plan) answerersOf(service *dataplanev1.VirtualService) (all []Answerer) {
+// answerersOf are the servers of a virtual service, or of a variant of it.
+func (p *Plan) answerersOf(service, part *dataplanev1.VirtualService) (all []Answerer) {
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
-	for _, pool := range (&reader{plan: p}).poolsOf(service) {
+	for _, pool := range (&reader{plan: p}).poolsOf(part) {
 		for _, server := range pool.Servers {
 			if !server.Address.IsValid() || server.Port == 0 { // the data plane refuses other servers
 				continue

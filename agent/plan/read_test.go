@@ -299,3 +299,16 @@ func TestServersWithThePortOfTheServiceAnswerFromThePortsOfListeners(t *testing.
 		expect(t, got, want)
 	}
 }
+
+func TestServersOfAVariantThatKeepsClientsAnswerThroughTheEngine(t *testing.T) {
+	service := serviceResource(func(s *dataplanev1.VirtualService) {
+		s.Variants = []*dataplanev1.VirtualService{
+			{PoolUuid: s.GetPoolUuid(), Udp: &dataplanev1.UdpProfile{KeepClientAddress: true}},
+		}
+	})
+	pool := poolResource()
+	pool.GetPool().Pool.Servers = []*dataplanev1.Server{{Id: "s", Address: "10.0.0.1", Port: 5353}}
+	if got := read(t, pool, service).Answerers(); len(got) != 1 || got[0].At.Port() != 5353 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -22,9 +22,14 @@ func (vs *VirtualService) Concerns() map[string]bool {
 func (vs *VirtualService) parts() subjects {
 	parts := subjects{{"virtualservice", vs.UUID}}
 	add(&parts, "vsvip", vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
-	add(&parts, "applicationprofile", vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
+	add(&parts, "applicationprofile", vs.ApplicationProfile, uuidOfApplication)
 	add(&parts, "pkiprofile", vs.ClientPKI, uuidOfPKIProfile)
-	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
+	add(&parts, "networkprofile", vs.NetworkProfile, uuidOfNetwork)
+	for _, variant := range vs.Variants {
+		add(&parts, "applicationprofile", variant.ApplicationProfile, uuidOfApplication)
+		add(&parts, "pkiprofile", variant.ClientPKI, uuidOfPKIProfile)
+		add(&parts, "networkprofile", variant.NetworkProfile, uuidOfNetwork)
+	}
 	add(&parts, "analyticsprofile", vs.Analytics, uuidOfAnalytics)
 	for _, profile := range vs.SSLProfiles() {
 		add(&parts, "sslprofile", profile, uuidOfSSLProfile)
@@ -139,6 +144,10 @@ func (p *Pool) addParts(parts *subjects) {
 	add(parts, "sslkeyandcertificate", p.Certificate, uuidOfCertificate)
 	add(parts, "ipaddrgroup", p.Group, func(g *AddressGroup) string { return g.UUID })
 }
+
+func uuidOfApplication(p *kinds.ApplicationProfile) string { return p.UUID }
+
+func uuidOfNetwork(p *kinds.NetworkProfile) string { return p.UUID }
 
 func uuidOfAnalytics(p *kinds.AnalyticsProfile) string { return p.UUID }
 

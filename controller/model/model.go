@@ -53,6 +53,9 @@ type VirtualService struct {
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 
+	Variants []*Variant // for ports that have other profiles; each port is in one at most
+	PartAt   []int      // of a part for some ports: their places in Services; nil: it is for all
+
 	SelectedProfiles []*kinds.SSLProfile      // of ssl_profile_selectors, in their order; nil: it is not there
 	SelectorGroups   map[string]*AddressGroup // that these compare with, by reference
 
@@ -90,14 +93,6 @@ func (vs *VirtualService) SeatsOf() string {
 		return UUIDIn(vs.VHParentRef)
 	}
 	return vs.UUID
-}
-
-// Ports returns the ports through which clients come: those of the parent, for a child.
-func (vs *VirtualService) Ports() []kinds.Service {
-	if vs.Parent != nil {
-		return vs.Parent.Services
-	}
-	return vs.Services
 }
 
 // TakesTraffic tells whether an operator wants the virtual service to be served.

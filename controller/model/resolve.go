@@ -261,6 +261,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	k.resolveParent(from, vs)
 	k.resolveHosts(from, vs)
 	k.resolveClientCertificates(from, vs)
+	k.resolveVariants(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
 		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
@@ -359,28 +360,8 @@ func (k *Keeper) closes(about subject) bool {
 }
 
 func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
-	vs.ApplicationProfile = follow(from, k.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef)
-	if profile := vs.ApplicationProfile; profile != nil {
-		switch profile.Type {
-		case "APPLICATION_PROFILE_TYPE_HTTP":
-			vs.HTTP = orDefaults(profile.HTTP)
-		case "APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_SSL", "APPLICATION_PROFILE_TYPE_DNS",
-			"APPLICATION_PROFILE_TYPE_SYSLOG":
-			vs.L4 = orDefaults(profile.TCP)
-		}
-	}
-	vs.NetworkProfile = follow(from, k.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
-	if vs.NetworkProfile == nil {
-		return
-	}
-	vs.TCP = tcpOf(vs.NetworkProfile)
-	switch setting := vs.NetworkProfile.Profile; setting.Type {
-	case "PROTOCOL_TYPE_UDP_FAST_PATH":
-		vs.UDP = orDefaults(setting.UDPFastPath)
-	case "PROTOCOL_TYPE_UDP_PROXY":
-		vs.UDP = schema.Defaults[kinds.UDPFastPath]()
-		vs.UDP.SessionIdleTimeoutS = orDefaults(setting.UDPProxy).SessionIdleTimeoutS
-	}
+	vs.speak(follow(from, k.applicationProfiles, "application_profile_ref", vs.ApplicationProfileRef),
+		follow(from, k.networkProfiles, "network_profile_ref", vs.NetworkProfileRef))
 }
 
 // tcpOf returns what a network profile says of TCP; nil: it is not for TCP.

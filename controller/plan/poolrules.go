@@ -50,6 +50,10 @@ func (c *Compiler) addPoolRules(d *draft) {
 const poolRulesMax = 1024
 
 func (d *draft) addPortPool(field string, selector *kinds.ServicePoolSelector) {
+	isForPort := func(ports []kinds.Service) bool { return slices.ContainsFunc(ports, selector.IsForPort) }
+	if isForPort(d.vs.Services) && !isForPort(d.vs.Ports()) {
+		return // it is for another part of the virtual service
+	}
 	if why := d.notAt(selector); why != "" {
 		d.report.warn(d.subject, field, "%s: has no effect", why)
 		return
@@ -69,9 +73,7 @@ func (d *draft) notAt(selector *kinds.ServicePoolSelector) string {
 		return "engines do not speak SCTP"
 	case selector.Protocol != "" && strings.HasPrefix(selector.Protocol, "PROTOCOL_TYPE_UDP") != isUDP:
 		return fmt.Sprintf("its network profile %s is not of %s", d.vs.NetworkProfile.Name, selector.Protocol)
-	case !slices.ContainsFunc(d.vs.Ports(), func(port kinds.Service) bool {
-		return port.Port <= selector.LastPort() && selector.Port <= port.PortRangeEnd
-	}):
+	case !slices.ContainsFunc(d.vs.Ports(), selector.IsForPort):
 		return fmt.Sprintf("port %d is none of services", selector.Port)
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
@@ -32,7 +31,15 @@ type draft struct {
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
+// newDraft compiles a virtual service, with what it is for the ports that have other profiles.
 func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
+	if len(vs.Variants) > 0 {
+		return c.newDraftWithVariants(vs)
+	}
+	return c.newPart(vs)
+}
+
+func (c *Compiler) newPart(vs *model.VirtualService) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
 	if vs.IsChild() {
 		d.claims, d.hostGroups = wishesOf(vs), c.addressGroupsOf(vs.HostGroups)
@@ -183,28 +190,17 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 		report.blocked = true
 	}
 	for i, service := range vs.Services {
-		refuseOverrides(subject, vs, fmt.Sprintf("services[%d].", i), service, report)
-	}
-}
-
-func refuseOverrides(subject subject, vs *model.VirtualService, field string, service kinds.Service, report *report) {
-	const refusal = "engines cannot treat ports differently yet: remove it, and give the port a virtual service of " +
-		"its own with the same vsvip_ref"
-	if ref := service.ApplicationProfileRef; ref != "" && ref != vs.ApplicationProfileRef {
-		report.block(subject, field+"override_application_profile_ref", refusal)
-	}
-	if ref := service.NetworkProfileRef; ref != "" && ref != vs.NetworkProfileRef {
-		report.block(subject, field+"override_network_profile_ref", refusal)
-	}
-	if service.EnableHTTP2 && vs.HTTP == nil {
-		report.warn(subject, field+"enable_http2", "layer 4 passes on what clients speak: has no effect")
+		if vs.HasPort(i) && service.EnableHTTP2 && vs.HTTP == nil {
+			report.warn(subject, fmt.Sprintf("services[%d].enable_http2", i),
+				"layer 4 passes on what clients speak: has no effect")
+		}
 	}
 }
 
 // portField returns the field in which the operator wrote a port.
 func portField(vs *model.VirtualService, port uint32) string {
 	for i, service := range vs.Services {
-		if service.Port <= port && port <= service.PortRangeEnd {
+		if vs.HasPort(i) && service.Port <= port && port <= service.PortRangeEnd {
 			return fmt.Sprintf("services[%d].port", i)
 		}
 	}
@@ -240,6 +236,9 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 				report.block(subject, fmt.Sprintf("services[%d].port_range_end", i),
 					"makes more than %d listeners, addresses times ports: give fewer", listenersMax)
 				return nil
+			}
+			if !vs.HasPort(i) {
+				continue
 			}
 			for port := service.Port; port <= service.PortRangeEnd; port++ {
 				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port,

@@ -37,7 +37,7 @@ func udpAnswers(vs *model.VirtualService) dataplanev1.UdpAnswers {
 	switch {
 	case vs.ApplicationProfile.Type == "APPLICATION_PROFILE_TYPE_SYSLOG":
 		return dataplanev1.UdpAnswers_UDP_ANSWERS_NONE
-	case vs.ApplicationProfile.Type == "APPLICATION_PROFILE_TYPE_DNS" || isOfDNS(vs.Services):
+	case vs.ApplicationProfile.Type == "APPLICATION_PROFILE_TYPE_DNS" || isOfDNS(vs.Ports()):
 		return dataplanev1.UdpAnswers_UDP_ANSWERS_ONE_EACH
 	default:
 		return dataplanev1.UdpAnswers_UDP_ANSWERS_UNKNOWN

@@ -111,9 +111,9 @@ func TestDatagramsAsTheirPageSays(t *testing.T) {
 	s.shell(blocks(t, "udp.md", "")[0],
 		"servers[0].ip.addr=10.0.0.1 servers[0].port=53", serverAt(0, s.dnsmasq("one")),
 		"servers[1].ip.addr=10.0.0.2 servers[1].port=53", serverAt(1, s.dnsmasq("two")),
-		"192.0.2.53", vip, "services[0].port=53", fmt.Sprintf("services[0].port=%d", dnsPort))
-	s.waitUp("dns-udp")
-	s.waitUp("dns-tcp")
+		"192.0.2.53", vip, "services[0].port=53", fmt.Sprintf("services[0].port=%d", dnsPort),
+		"services[1].port=53", fmt.Sprintf("services[1].port=%d", dnsPort))
+	s.waitUp("dns")
 	at := net.JoinHostPort(vip, fmt.Sprint(dnsPort))
 	for _, how := range []string{"+notcp", "+tcp"} {
 		s.eventually("www.test is known "+how, func() error {

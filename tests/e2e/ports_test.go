@@ -74,3 +74,55 @@ func TestSeveralVirtualServicesShareAVsVipByTheirPortsAndRangesOfPorts(t *testin
 func portRange(first, last int) map[string]any {
 	return map[string]any{"port": first, "port_range_end": last}
 }
+
+func TestPortsHaveTheirOwnProfiles(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "dns", "servers": serverList([]string{s.dnsmasq("one")})})
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{portTeller(t, "web")})})
+	s.createVip("mixed")
+	port := func(number int, profiles map[string]any) any {
+		profiles["port"] = number
+		return profiles
+	}
+	l4, http := client.Ref("applicationprofile", "System-L4-Application"),
+		client.Ref("applicationprofile", "System-HTTP")
+	s.create("virtualservice", client.Object{"name": "mixed", "vsvip_ref": client.Ref("vsvip", "mixed"),
+		"pool_ref": client.Ref("pool", "dns"), "application_profile_ref": client.Ref(
+			"applicationprofile", "System-DNS"),
+		"network_profile_ref": client.Ref("networkprofile", "System-UDP-Fast-Path"),
+		"service_pool_select": []any{
+			map[string]any{"service_port": 8090, "service_port_range_end": 8091,
+				"service_pool_ref": client.Ref("pool", "web")}},
+		"services": []any{
+			port(dnsPort, map[string]any{}),
+			port(dnsPort, map[string]any{"override_network_profile_ref": client.Ref("networkprofile",
+				"System-TCP-Proxy")}),
+			port(8090, map[string]any{"override_application_profile_ref": http,
+				"override_network_profile_ref": client.Ref("networkprofile", "System-TCP-Proxy")}),
+			port(8091, map[string]any{"override_application_profile_ref": l4,
+				"override_network_profile_ref": client.Ref("networkprofile", "System-TCP-Proxy")}),
+		}})
+	s.waitUp("mixed")
+	at := fmt.Sprintf("%s:%d", vip, dnsPort)
+	for _, how := range []string{"+notcp", "+tcp"} {
+		if answer, err := dig(s.ctx, at, "www.test", "A", how); err != nil || answer != "192.0.2.7" {
+			t.Errorf("%s: got %q, %v", how, answer, err)
+		}
+	}
+	for _, number := range []int{8090, 8091} {
+		want := fmt.Sprintf("web %s:%d\n", vip, number)
+		if got := s.curl(fmt.Sprintf("http://%s:%d/", vip, number)); got != want {
+			t.Errorf("port %d: got %q; want %q", number, got, want)
+		}
+	}
+	s.eventually("all ports are counted together", func() error {
+		counters := s.counters("mixed")
+		if counters["requests"] != 1.0 || counters["received_datagrams"] != 1.0 ||
+			counters["connections"].(float64) < 4 {
+			return fmt.Errorf("%v", counters)
+		}
+		return nil
+	})
+}

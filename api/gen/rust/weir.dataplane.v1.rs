@@ -2290,6 +2290,12 @@ pub struct VirtualService {
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub listeners: ::prost::alloc::vec::Vec<Listener>,
+    /// As it is for the listeners that name one by variant. A variant has the uuid, name, duty, engines and key_seed of the
+    /// whole, no listeners and no variants of its own, and refers to nothing but what the whole and its variants name.
+    ///
+    /// none for parents and children
+    #[prost(message, repeated, tag = "1013")]
+    pub variants: ::prost::alloc::vec::Vec<VirtualService>,
     /// the agent goes by it; unset: it always listens. Needs tcp
     #[prost(message, optional, tag = "1012")]
     pub listen_while_up: ::core::option::Option<ListenWhileUp>,
@@ -2302,7 +2308,7 @@ pub struct VirtualService {
     /// bytes are passed on without parsing
     #[prost(message, optional, tag = "9")]
     pub l4: ::core::option::Option<L4Profile>,
-    /// either tcp or udp, as all listeners; udp needs l4
+    /// either tcp or udp, as all its listeners; udp needs l4
     #[prost(message, optional, tag = "6")]
     pub tcp: ::core::option::Option<TcpProfile>,
     #[prost(message, optional, tag = "110")]
@@ -2485,6 +2491,9 @@ pub struct Listener {
     pub http2: bool,
     #[prost(enumeration = "TransportProtocol", tag = "110")]
     pub protocol: i32,
+    /// from 1; 0: the virtual service itself
+    #[prost(uint32, tag = "1013")]
+    pub variant: u32,
 }
 /// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -81,6 +81,11 @@ func (r Row) Text(names ...string) string { return Text(At(r.Object, names...)) 
 // Others.
 func (r Row) Referred(field string) (Row, bool) {
 	path, _ := r.Object[field].(string)
+	return r.ReferredBy(path)
+}
+
+// ReferredBy returns the row of the object that a reference names; false: it is not in Others.
+func (r Row) ReferredBy(path string) (Row, bool) {
 	path, _, _ = strings.Cut(path, "#")
 	object, known := r.Others[path[strings.LastIndexByte(path, '/')+1:]]
 	return Row{object, r.Others, r.Now}, known

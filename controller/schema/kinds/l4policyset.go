@@ -161,6 +161,11 @@ func (a *L4RuleActionSelectPool) check(field string) *schema.FieldError {
 // LastPort is the end of its range of ports.
 func (s *ServicePoolSelector) LastPort() uint32 { return max(s.Port, s.PortRangeEnd) }
 
+// IsForPort tells whether it is for one of these ports of a virtual service.
+func (s *ServicePoolSelector) IsForPort(ports Service) bool {
+	return ports.Port <= s.LastPort() && s.Port <= ports.PortRangeEnd
+}
+
 func (s *ServicePoolSelector) check(field string) *schema.FieldError {
 	switch {
 	case s.PortRangeEnd != 0 && s.PortRangeEnd < s.Port:

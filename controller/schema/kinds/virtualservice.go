@@ -312,7 +312,9 @@ func (vs *VirtualService) checkPorts() *schema.FieldError {
 			}
 		}
 		for j, earlier := range vs.Services[:i] {
-			if service.Port <= earlier.PortRangeEnd && earlier.Port <= service.PortRangeEnd {
+			// The same port of another protocol is another port.
+			mayDiffer := service.NetworkProfileRef != earlier.NetworkProfileRef
+			if service.Port <= earlier.PortRangeEnd && earlier.Port <= service.PortRangeEnd && !mayDiffer {
 				return &schema.FieldError{
 					Field:   fmt.Sprintf("services[%d].port", i),
 					Problem: fmt.Sprintf("%d is already in services[%d]", max(service.Port, earlier.Port), j),
@@ -337,10 +339,13 @@ func objects(value any) []schema.Object {
 
 // ports returns the ports of a virtual service, each with what clients speak there beside plain TCP: "443/tls+h2".
 func ports(row column.Row) string {
-	profile, known := row.Referred("network_profile_ref")
-	isUDP := known && strings.HasPrefix(profile.Text("profile", "type"), "PROTOCOL_TYPE_UDP")
 	var list []string
 	for _, service := range column.List(row.Object, "services") {
+		profile, known := row.Referred("network_profile_ref")
+		if own, _ := column.At(service, "override_network_profile_ref").(string); own != "" {
+			profile, known = row.ReferredBy(own)
+		}
+		isUDP := known && strings.HasPrefix(profile.Text("profile", "type"), "PROTOCOL_TYPE_UDP")
 		port := column.Text(column.At(service, "port"))
 		if end := column.Text(column.At(service, "port_range_end")); end != "" && end != port {
 			port += "-" + end

@@ -31,3 +31,18 @@ func TestServersOfAVirtualServiceAreThoseOfItsPools(t *testing.T) {
 		}
 	}
 }
+
+func TestPortsShowTheProtocolOfTheirOwnProfile(t *testing.T) {
+	others := column.Others{}
+	others.Add([]map[string]any{
+		{"uuid": "udp", "profile": map[string]any{"type": "PROTOCOL_TYPE_UDP_FAST_PATH"}},
+		{"uuid": "tcp", "profile": map[string]any{"type": "PROTOCOL_TYPE_TCP_PROXY"}},
+	})
+	service := map[string]any{"network_profile_ref": "https://host/api/networkprofile/udp#UDP", "services": []any{
+		map[string]any{"port": 53.0},
+		map[string]any{"port": 53.0, "override_network_profile_ref": "https://host/api/networkprofile/tcp#TCP"},
+	}}
+	if got := ports(column.Row{Object: service, Others: others}); got != "53/udp, 53" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -14,8 +14,9 @@ fn refusals_by<'s>(
     services: impl Iterator<Item = &'s VirtualService>,
     check: impl Fn(IpAddr) -> io::Result<()>,
 ) -> Vec<Finding> {
-    let keeps = |service: &&VirtualService| service.udp.as_ref().is_some_and(|udp| udp.keep_client_address);
-    services.filter(keeps).filter_map(|service| refusal(service, &check)).collect()
+    let keeps = |service: &VirtualService| service.udp.as_ref().is_some_and(|udp| udp.keep_client_address);
+    let any_keeps = |service: &&VirtualService| keeps(service) || service.variants.iter().any(keeps);
+    services.filter(any_keeps).filter_map(|service| refusal(service, &check)).collect()
 }
 
 fn refusal(service: &VirtualService, check: impl Fn(IpAddr) -> io::Result<()>) -> Option<Finding> {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use prost::Message;
 use weir_api::dataplane::v1::{Plan, PlanChange, Removed};
-use weir_snapshot::{Change, Finding, Snapshot, Worker};
+use weir_snapshot::{Change, Finding, Snapshot, VirtualService, Worker};
 
 /// Returns whether `input` is a Plan that is accepted.
 pub fn check_plan(input: &[u8]) -> bool {
@@ -81,9 +81,12 @@ fn check_contents(plan: &Plan, snapshot: &Snapshot) -> HashSet<u32> {
     for (at, listener) in snapshot.listeners() {
         assert!(at.address.port() > 0);
         assert!(!listener.tls || listener.service.tls.is_some());
-        assert!(
-            snapshot.service(&listener.service.uuid).is_some_and(|service| Arc::ptr_eq(service, &listener.service))
-        );
+        let variants = plan.virtual_services.iter().find(|service| service.uuid == listener.service.uuid);
+        let has_variants = variants.is_some_and(|service| !service.variants.is_empty());
+        let is_it = |service: &Arc<VirtualService>| {
+            service.id == listener.service.id && (has_variants || Arc::ptr_eq(service, &listener.service))
+        };
+        assert!(snapshot.service(&listener.service.uuid).is_some_and(is_it));
     }
     let mut ids = HashSet::new();
     for pool in snapshot.pools() {

@@ -522,6 +522,7 @@ impl<'c> Draft<'c> {
             self.references.follow_service(uuid, before.map(AsRef::as_ref), Some(read));
             self.warnings.follow(before.map_or(&[], |before| &before.warnings), &read.warnings);
             self.difference.services.push(read.object.clone());
+            self.difference.services.extend(read.variants.iter().map(|variant| variant.object.clone()));
         }
         self.services.put(uuid, read);
     }
@@ -567,7 +568,11 @@ impl<'c> Draft<'c> {
             self.findings.error(subject, "services", message);
         }
         if let Some(Some(kept)) = self.services.find(&source.uuid) {
-            let listener = Listener { tls: listener.tls, http2: listener.http2, service: kept.object.clone() };
+            let Some(service) = kept.variant(listener.variant) else {
+                let message = format!("port {} has variant {}, which is not there", listener.port, listener.variant);
+                return self.findings.error(subject, "services", message);
+            };
+            let listener = Listener { tls: listener.tls, http2: listener.http2, service: service.clone() };
             let is_new = self.listeners.insert(at, listener).is_none();
             self.datagram_listeners += usize::from(is_new && at.protocol == Protocol::Udp);
             self.difference.listeners.push(at);

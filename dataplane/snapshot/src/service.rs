@@ -17,7 +17,7 @@ use crate::{
     Aim, Analytics, Content, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies,
     Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
-    compared, content,
+    content,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     gate,
@@ -188,6 +188,18 @@ pub(crate) struct KeptService {
     pub wishes: Vec<Wish>,
     pub warnings: Arc<[Finding]>,
     pub object: Arc<VirtualService>,
+    /// As it is for listeners that name one of these.
+    pub variants: Vec<Arc<KeptService>>,
+}
+
+/// What is read of a virtual service at once.
+pub(crate) struct Part<'s> {
+    /// With its own listeners alone.
+    pub source: &'s Arc<v1::VirtualService>,
+    /// What is compared with the one before: the virtual service with its variants, or the variant.
+    pub whole: &'s Arc<v1::VirtualService>,
+    /// `None`: the one that it had before, or a new one.
+    pub id: Option<u32>,
 }
 
 /// What all services of one snapshot are read with.
@@ -232,9 +244,9 @@ pub(crate) fn listener_address(
 
 impl ServiceReader<'_> {
     /// `None` if the service is unusable; the findings give the reasons.
-    pub fn read(
+    pub(crate) fn read_part(
         &mut self,
-        source: &Arc<v1::VirtualService>,
+        Part { source, whole, id }: Part<'_>,
         before: Option<&Arc<KeptService>>,
         findings: &mut Findings,
     ) -> Option<Arc<KeptService>> {
@@ -257,7 +269,7 @@ impl ServiceReader<'_> {
         let selectors = self.tls_selectors(source, tls.as_ref(), before, findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
-            kept.source == *source
+            kept.source == *whole
                 && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
                 && kept.has_scripts(scripts.as_ref())
@@ -295,7 +307,7 @@ impl ServiceReader<'_> {
         let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
         let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
         let object = Arc::new(VirtualService {
-            id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
+            id: id.or(before.map(|kept| kept.object.id)).unwrap_or_else(|| self.ids.take()),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             application: application?,
@@ -327,7 +339,8 @@ impl ServiceReader<'_> {
             drains: source.duty() == v1::Duty::Drain,
             analytics,
         });
-        Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
+        let variants = Vec::new();
+        Some(Arc::new(KeptService { source: whole.clone(), tls, wishes, warnings, object, variants }))
     }
 
     fn tally(&self, source: &v1::VirtualService, limits: Vec<Limit>) -> Tally {
@@ -452,58 +465,6 @@ impl KeptService {
         if self.warnings == warnings { self.clone() } else { Arc::new(Self { warnings, ..Self::clone(self) }) }
     }
 
-    /// The uuids of its pools: its own, and those that rules choose. Not those of groups.
-    pub fn pools(&self) -> impl Iterator<Item = &str> {
-        let chosen = self.destinations().filter_map(|destination| match destination {
-            Destination::Pool(pool) => Some(pool.uuid.as_str()),
-            Destination::Group(_) => None,
-        });
-        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.pools()).map(|pool| pool.uuid.as_str());
-        reference(&self.source.pool_uuid).into_iter().chain(chosen).chain(scripted)
-    }
-
-    /// The uuids of its groups of pools.
-    pub fn pool_groups(&self) -> impl Iterator<Item = &str> {
-        let chosen = self.destinations().filter_map(|destination| match destination {
-            Destination::Pool(_) => None,
-            Destination::Group(group) => Some(group.uuid.as_str()),
-        });
-        let scripted = self.object.scripts.iter().flat_map(|scripts| scripts.groups());
-        let scripted = scripted.map(|group| group.uuid.as_str());
-        reference(&self.source.pool_group_uuid).into_iter().chain(chosen).chain(scripted)
-    }
-
-    /// What its rules choose.
-    fn destinations(&self) -> impl Iterator<Item = &Destination> {
-        let of_http = self.object.policies.iter().flat_map(|policies| policies.destinations());
-        of_http.chain(self.object.pool_rules.iter().flat_map(|rules| rules.destinations()))
-    }
-
-    /// The uuids of the groups, of strings and of addresses, that it compares with itself: not those of policy sets.
-    pub fn groups(&self) -> impl Iterator<Item = &str> {
-        compared::groups(&self.source)
-    }
-
-    /// The uuid of its error pages.
-    pub fn error_pages(&self) -> Option<&str> {
-        reference(&self.source.error_page_profile_uuid)
-    }
-
-    /// The uuid of its network policy.
-    pub fn network_policy(&self) -> Option<&str> {
-        reference(&self.source.network_policy_uuid)
-    }
-
-    /// The uuids of its policy sets.
-    pub fn policy_sets(&self) -> impl Iterator<Item = &str> {
-        self.source.http_policy_set_uuids.iter().map(String::as_str)
-    }
-
-    /// The uuids of its sets of scripts.
-    pub fn script_sets(&self) -> impl Iterator<Item = &str> {
-        self.source.script_set_uuids.iter().map(String::as_str)
-    }
-
     fn has_scripts(&self, parts: Option<&ScriptParts>) -> bool {
         match (&self.object.scripts, parts) {
             (None, Some(parts)) => parts.sets.is_empty(),
@@ -520,25 +481,10 @@ impl KeptService {
         }
     }
 
-    /// The uuid of its parent.
-    pub fn parent(&self) -> Option<&str> {
-        reference(&self.source.parent_uuid)
-    }
-
     /// Whether children of the one could be children of the other.
     pub fn hosts_like(&self, other: &Self) -> bool {
         let traits = |kept: &Self| (kept.object.role, kept.object.http().is_some(), kept.object.tls.is_some());
         traits(self) == traits(other)
-    }
-
-    /// The uuid of the PKI profile that its clients are judged by.
-    pub fn pki_profile(&self) -> Option<&str> {
-        self.source.client_certificates.as_ref().and_then(|clients| reference(&clients.pki_profile_uuid))
-    }
-
-    /// The uuids of its certificates.
-    pub fn certificates(&self) -> impl Iterator<Item = &str> {
-        self.source.certificate_uuids.iter().map(String::as_str)
     }
 
     /// The addresses that it listens on.

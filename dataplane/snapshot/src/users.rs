@@ -147,9 +147,13 @@ impl References {
         if network.0 != network.1 {
             self.services_of_network_policies.follow(uuid, network.0, network.1);
         }
-        let profiles = (before.and_then(KeptService::pki_profile), after.and_then(KeptService::pki_profile));
-        if profiles.0 != profiles.1 {
-            self.services_of_pki_profiles.follow(uuid, profiles.0, profiles.1);
+        let has_profiles = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.pki_profiles().next().is_some());
+        if has_profiles(before) || has_profiles(after) {
+            self.services_of_pki_profiles.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::pki_profiles),
+                after.into_iter().flat_map(KeptService::pki_profiles),
+            );
         }
         self.services_of_certificates.follow(
             uuid,

@@ -31,6 +31,7 @@ mod pages;
 mod persistence;
 mod policies;
 mod pool_rules;
+mod ports;
 mod queues;
 mod records;
 mod repeats;
@@ -762,22 +763,6 @@ fn server_that_leaves_the_pool_loses_its_idle_connections() {
     assert_eq!(stage.closed(server), Some(Close::Flush));
     stage.says(client, GET);
     assert_eq!(stage.dials(), 2);
-}
-
-#[test]
-fn page_for_head_has_a_length_and_no_body() {
-    let mut without_pool = plan(1);
-    without_pool.virtual_services[0].pool_uuid.clear();
-    without_pool.pools.clear();
-    let mut stage = Stage::new(&without_pool);
-    let client = stage.client();
-    stage.says(client, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
-    let head = stage.sent(client);
-    stage.says(client, GET);
-    let whole = stage.sent(client);
-    assert_eq!(status(&head), "503");
-    let body = whole.strip_prefix(&head).expect("the same head");
-    assert!(whole.contains(&format!("Content-Length: {}\r\n", body.len())), "{whole}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use weir_api::dataplane::v1::{self as api, ErrorPage, ErrorPageProfile, NumberMa
 use weir_proxy::io::Gone;
 
 use crate::{
+    GET,
     hosted::get,
     http2::{Browser, http2},
     status,
@@ -125,4 +126,20 @@ fn changed_pages_are_in_force_for_the_next_request() {
     stage.replace(&plan);
     stage.says(client, get("a", "/"));
     assert!(stage.sent(client).ends_with("later"));
+}
+
+#[test]
+fn page_for_head_has_a_length_and_no_body() {
+    let mut without_pool = plan(1);
+    without_pool.virtual_services[0].pool_uuid.clear();
+    without_pool.pools.clear();
+    let mut stage = Stage::new(&without_pool);
+    let client = stage.client();
+    stage.says(client, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = stage.sent(client);
+    stage.says(client, GET);
+    let whole = stage.sent(client);
+    assert_eq!(status(&head), "503");
+    let body = whole.strip_prefix(&head).expect("the same head");
+    assert!(whole.contains(&format!("Content-Length: {}\r\n", body.len())), "{whole}");
 }

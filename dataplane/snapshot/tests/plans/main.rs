@@ -15,3 +15,4 @@ mod protocols;
 mod rates;
 mod sequences;
 mod steps;
+mod variants;

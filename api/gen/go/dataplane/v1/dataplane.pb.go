@@ -2609,41 +2609,44 @@ func (x *Removed) GetNetworkPolicies() []string {
 }
 
 type VirtualService struct {
-	state                protoimpl.MessageState `protogen:"open.v1"`
-	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name                 string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Listeners            []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	ListenWhileUp        *ListenWhileUp         `protobuf:"bytes,1012,opt,name=listen_while_up,json=listenWhileUp,proto3" json:"listen_while_up,omitempty"` // the agent goes by it; unset: it always listens. Needs tcp
-	PoolUuid             string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`                     // empty: no pool, requests get a 503
-	Http                 *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                                             // either http or l4
-	L4                   *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                                                 // bytes are passed on without parsing
-	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                                               // either tcp or udp, as all listeners; udp needs l4
-	Udp                  *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
-	Tls                  *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
-	TlsSelectors         []*TlsSelector         `protobuf:"bytes,766,rep,name=tls_selectors,json=tlsSelectors,proto3" json:"tls_selectors,omitempty"`           // the first that a client matches has its profile instead
-	CertificateUuids     []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
-	Duty                 Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
-	Hosting              Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                           // of a parent: how its clients are given to its children
-	ParentUuid           string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                                   // of a child: clients come through the parent, and it has no listeners
-	ServerNames          []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                                // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
-	HostMatches          []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                                // of a child, for HOSTING_BY_REQUEST
-	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
-	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
-	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
-	Tokens               *TokenRules            `protobuf:"bytes,765,opt,name=tokens,proto3" json:"tokens,omitempty"`                                                             // needs http; unset: requests need no token
-	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
-	StrangerLimits       []*RateLimit           `protobuf:"bytes,1011,rep,name=stranger_limits,json=strangerLimits,proto3" json:"stranger_limits,omitempty"`                      // of strangers; behind request_limits, and apart for older engines
-	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
-	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
-	MaxThroughputMbps    uint32                 `protobuf:"varint,613,opt,name=max_throughput_mbps,json=maxThroughputMbps,proto3" json:"max_throughput_mbps,omitempty"`           // on each engine, of clients, in both directions together; 0: no limit. Needs tcp
-	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
-	ScriptSetUuids       []string               `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
-	ScriptLimit          *RateLimit             `protobuf:"bytes,901,opt,name=script_limit,json=scriptLimit,proto3" json:"script_limit,omitempty"`                                // of texts that scripts give to avi.vs.rate_limit; unset: the function raises an error
-	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
-	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
-	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it and share its limits, if it has limits or scripts. 0: one
-	KeySeed              uint64                 `protobuf:"fixed64,913,opt,name=key_seed,json=keySeed,proto3" json:"key_seed,omitempty"`                                          // of the hashes of keys that its limits count apart. 0: each engine has its own
-	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Uuid      string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Listeners []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	// As it is for the listeners that name one by variant. A variant has the uuid, name, duty, engines and key_seed of the
+	// whole, no listeners and no variants of its own, and refers to nothing but what the whole and its variants name.
+	Variants             []*VirtualService   `protobuf:"bytes,1013,rep,name=variants,proto3" json:"variants,omitempty"`                                  // none for parents and children
+	ListenWhileUp        *ListenWhileUp      `protobuf:"bytes,1012,opt,name=listen_while_up,json=listenWhileUp,proto3" json:"listen_while_up,omitempty"` // the agent goes by it; unset: it always listens. Needs tcp
+	PoolUuid             string              `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`                     // empty: no pool, requests get a 503
+	Http                 *HttpProfile        `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                                             // either http or l4
+	L4                   *L4Profile          `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                                                 // bytes are passed on without parsing
+	Tcp                  *TcpProfile         `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                                               // either tcp or udp, as all its listeners; udp needs l4
+	Udp                  *UdpProfile         `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
+	Tls                  *TlsProfile         `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
+	TlsSelectors         []*TlsSelector      `protobuf:"bytes,766,rep,name=tls_selectors,json=tlsSelectors,proto3" json:"tls_selectors,omitempty"`           // the first that a client matches has its profile instead
+	CertificateUuids     []string            `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
+	Duty                 Duty                `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
+	Hosting              Hosting             `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                           // of a parent: how its clients are given to its children
+	ParentUuid           string              `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                                   // of a child: clients come through the parent, and it has no listeners
+	ServerNames          []string            `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                                // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+	HostMatches          []*HostMatch        `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                                // of a child, for HOSTING_BY_REQUEST
+	Analytics            *Analytics          `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
+	HttpPolicySetUuids   []string            `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
+	ClientCertificates   *ClientCertificates `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
+	Tokens               *TokenRules         `protobuf:"bytes,765,opt,name=tokens,proto3" json:"tokens,omitempty"`                                                             // needs http; unset: requests need no token
+	RequestLimits        []*RateLimit        `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
+	StrangerLimits       []*RateLimit        `protobuf:"bytes,1011,rep,name=stranger_limits,json=strangerLimits,proto3" json:"stranger_limits,omitempty"`                      // of strangers; behind request_limits, and apart for older engines
+	ConnectionLimits     []*RateLimit        `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
+	MaxOpenConnections   uint32              `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
+	MaxThroughputMbps    uint32              `protobuf:"varint,613,opt,name=max_throughput_mbps,json=maxThroughputMbps,proto3" json:"max_throughput_mbps,omitempty"`           // on each engine, of clients, in both directions together; 0: no limit. Needs tcp
+	PoolGroupUuid        string              `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
+	ScriptSetUuids       []string            `protobuf:"bytes,900,rep,name=script_set_uuids,json=scriptSetUuids,proto3" json:"script_set_uuids,omitempty"`                     // needs http; in the order in which their scripts run
+	ScriptLimit          *RateLimit          `protobuf:"bytes,901,opt,name=script_limit,json=scriptLimit,proto3" json:"script_limit,omitempty"`                                // of texts that scripts give to avi.vs.rate_limit; unset: the function raises an error
+	ErrorPageProfileUuid string              `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
+	NetworkPolicyUuid    string              `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
+	Engines              uint32              `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it and share its limits, if it has limits or scripts. 0: one
+	KeySeed              uint64              `protobuf:"fixed64,913,opt,name=key_seed,json=keySeed,proto3" json:"key_seed,omitempty"`                                          // of the hashes of keys that its limits count apart. 0: each engine has its own
+	PoolRules            []*PoolRule         `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2695,6 +2698,13 @@ func (x *VirtualService) GetName() string {
 func (x *VirtualService) GetListeners() []*Listener {
 	if x != nil {
 		return x.Listeners
+	}
+	return nil
+}
+
+func (x *VirtualService) GetVariants() []*VirtualService {
+	if x != nil {
+		return x.Variants
 	}
 	return nil
 }
@@ -3317,6 +3327,7 @@ type Listener struct {
 	Tls           bool                   `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
 	Http2         bool                   `protobuf:"varint,4,opt,name=http2,proto3" json:"http2,omitempty"` // clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
 	Protocol      TransportProtocol      `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
+	Variant       uint32                 `protobuf:"varint,1013,opt,name=variant,proto3" json:"variant,omitempty"` // from 1; 0: the virtual service itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3384,6 +3395,13 @@ func (x *Listener) GetProtocol() TransportProtocol {
 		return x.Protocol
 	}
 	return TransportProtocol_TRANSPORT_PROTOCOL_TCP
+}
+
+func (x *Listener) GetVariant() uint32 {
+	if x != nil {
+		return x.Variant
+	}
+	return 0
 }
 
 // The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
@@ -6431,11 +6449,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12 \n" +
 	"\vscript_sets\x18\x84\a \x03(\tR\n" +
 	"scriptSets\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xde\r\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x9e\x0e\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
-	"\tlisteners\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.ListenerR\tlisteners\x12I\n" +
+	"\tlisteners\x18\x03 \x03(\v2\x1b.weir.dataplane.v1.ListenerR\tlisteners\x12>\n" +
+	"\bvariants\x18\xf5\a \x03(\v2!.weir.dataplane.v1.VirtualServiceR\bvariants\x12I\n" +
 	"\x0flisten_while_up\x18\xf4\a \x01(\v2 .weir.dataplane.v1.ListenWhileUpR\rlistenWhileUp\x12\x1b\n" +
 	"\tpool_uuid\x18\x04 \x01(\tR\bpoolUuid\x122\n" +
 	"\x04http\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.HttpProfileR\x04http\x12,\n" +
@@ -6506,13 +6525,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06remove\x18\x02 \x01(\bR\x06remove\"R\n" +
 	"\tHostMatch\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x121\n" +
-	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"\xa2\x01\n" +
+	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"\xbd\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
-	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xe6\r\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\x12\x19\n" +
+	"\avariant\x18\xf5\a \x01(\rR\avariant\"\xe6\r\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -7044,85 +7064,86 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	30,  // 48: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
 	32,  // 49: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
 	39,  // 50: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	83,  // 51: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
-	40,  // 52: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	42,  // 53: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	43,  // 54: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	44,  // 55: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	84,  // 56: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	85,  // 57: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
-	6,   // 58: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 59: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	38,  // 60: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	34,  // 61: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	86,  // 62: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	87,  // 63: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	88,  // 64: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 65: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 66: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 67: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	89,  // 68: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	36,  // 69: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	37,  // 70: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	37,  // 71: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	50,  // 72: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35,  // 73: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	90,  // 74: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	90,  // 75: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	91,  // 76: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 77: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 78: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 79: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	41,  // 80: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	92,  // 81: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	93,  // 82: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	94,  // 83: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	95,  // 84: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 85: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 86: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	46,  // 87: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	96,  // 88: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	11,  // 89: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	69,  // 90: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52,  // 91: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12,  // 92: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51,  // 93: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	97,  // 94: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	98,  // 95: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	49,  // 96: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	50,  // 97: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	99,  // 98: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	100, // 99: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	88,  // 100: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	50,  // 101: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	84,  // 102: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54,  // 103: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55,  // 104: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56,  // 105: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59,  // 106: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65,  // 107: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	101, // 108: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	66,  // 109: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64,  // 110: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62,  // 111: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63,  // 112: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60,  // 113: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	102, // 114: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 115: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	61,  // 116: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64,  // 117: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63,  // 118: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63,  // 119: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63,  // 120: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 121: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63,  // 122: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 123: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 124: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	33,  // 51: weir.dataplane.v1.VirtualService.variants:type_name -> weir.dataplane.v1.VirtualService
+	83,  // 52: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
+	40,  // 53: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 54: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 55: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 56: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	84,  // 57: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	85,  // 58: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 59: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 60: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 61: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 62: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	86,  // 63: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	87,  // 64: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	88,  // 65: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 66: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 67: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	88,  // 68: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 69: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 70: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 71: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 72: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 73: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 74: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	90,  // 75: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	90,  // 76: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	91,  // 77: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 78: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 79: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 80: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 81: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	92,  // 82: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	93,  // 83: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	94,  // 84: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	95,  // 85: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 86: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 87: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 88: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	96,  // 89: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 90: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	69,  // 91: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 92: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 93: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 94: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	97,  // 95: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	98,  // 96: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 97: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 98: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	99,  // 99: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	100, // 100: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	88,  // 101: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	50,  // 102: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	84,  // 103: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 104: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 105: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 106: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 107: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 108: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	101, // 109: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 110: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 111: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 112: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 113: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 114: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	102, // 115: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 116: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 117: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 118: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 119: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 120: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 121: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 122: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 123: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 124: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 125: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	126, // [126:126] is the sub-list for method output_type
+	126, // [126:126] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
