@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,12 +19,13 @@ var usualServer = schema.Defaults[kinds.Server]()
 // Size is the number of servers that a pool should have, also those without an address.
 func (p *Pool) Size() int { return len(p.Servers) + p.ofGroup }
 
-// addGroup adds the addresses of an address group as servers, at the port of the pool. Those that are servers already
-// stay as they are.
+// addGroup adds the addresses of an address group as servers, at the port of the pool or at their own. Those that are
+// servers already stay as they are.
 func (p *Pool) addGroup(from *source, group *AddressGroup) {
 	const field = "ipaddrgroup_ref"
 	if len(group.Prefixes) > 0 || len(group.CountryCodes) > 0 {
-		from.find(field, "subnets and countries of %s are no servers: only its addresses and ranges are", group.Name)
+		from.find(field, "subnets and countries of %s are no servers: only its addresses, ranges and ip_ports are",
+			group.Name)
 	}
 	taken := make(map[string]bool, len(p.Members))
 	for _, member := range p.Members {
@@ -31,10 +33,10 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 	}
 	// The pool shares the list with the object as it was read.
 	p.Members = slices.Clip(p.Members)
-	add := func(address netip.Addr) (full bool) {
+	add := func(address netip.Addr, port uint32, name string) (full bool) {
 		address = address.Unmap() // "::ffff:10.0.0.1" is the server 10.0.0.1
 		server := *usualServer
-		server.Hostname = address.String()
+		server.Port, server.Hostname = port, cmp.Or(name, address.String())
 		server.IP = &kinds.IPAddr{Addr: address.String(), Type: "V4"}
 		if address.Is6() {
 			server.IP.Type = "V6"
@@ -49,14 +51,24 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 		taken[id] = true
 		p.ofGroup++
 		p.Members = append(p.Members, Member{
-			Server: server, ID: id, Address: netip.AddrPortFrom(address, uint16(p.DefaultServerPort)), OfGroup: true,
+			Server: server, ID: id, OfGroup: true,
+			Address: netip.AddrPortFrom(address, uint16(server.PortOr(p.DefaultServerPort))),
 		})
 		return false
 	}
 	for i := range group.Addrs {
 		if address := group.Addrs[i].Address(); !address.IsValid() {
 			from.find(field, "%s of %s is no address", fmt.Sprintf("addrs[%d]", i), group.Name)
-		} else if add(address) {
+		} else if add(address, 0, "") {
+			p.tooMany(from, field)
+			return
+		}
+	}
+	for i, each := range group.IPPorts {
+		if each.IP == nil || !each.IP.Address().IsValid() {
+			from.find(field, "ip_ports[%d] of %s has no address, and names in address groups are not resolved: give it "+
+				"ip, or name the server in servers", i, group.Name)
+		} else if add(each.IP.Address(), each.Port, each.Hostname) {
 			p.tooMany(from, field)
 			return
 		}
@@ -64,7 +76,7 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 	for _, each := range group.Ranges {
 		end := each.End.Address()
 		for address := each.Begin.Address(); address.IsValid() && !end.Less(address); address = address.Next() {
-			if add(address) {
+			if add(address, 0, "") {
 				p.tooMany(from, field)
 				return
 			}

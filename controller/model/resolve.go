@@ -269,6 +269,22 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+	vs.closeByPorts(from)
+}
+
+// closeByPorts closes a virtual service that compares clients with a group of addresses and ports: whom the operator
+// means by that is not known.
+func (vs *VirtualService) closeByPorts(from *source) {
+	said := map[string]bool{}
+	for group := range vs.AddressGroups() {
+		if len(group.IPPorts) == 0 || said[group.UUID] {
+			continue
+		}
+		said[group.UUID], vs.Closed = true, true
+		from.findings = append(from.findings, Finding{Kind: "ipaddrgroup", UUID: group.UUID, Name: group.Name,
+			Field: "ip_ports", Message: fmt.Sprintf("they are servers of pools, and virtual service %s compares clients with "+
+				"the group: it is not served. Remove them, or give them a group of their own", vs.Name)})
+	}
 }
 
 func (k *Keeper) resolveScriptSet(from *source, set *ScriptSet) {
@@ -328,7 +344,7 @@ func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
 	}
 	// A group that closes the child may lack addresses: engines cannot tell by it what the child wants.
 	for reference, group := range found.AddressGroups {
-		if !group.IsPlace && k.closes(subject{"ipaddrgroup", group.UUID}) {
+		if !group.IsPlace && (k.closes(subject{"ipaddrgroup", group.UUID}) || len(group.IPPorts) > 0) {
 			partial := *group
 			partial.IsPartial = true
 			found.AddressGroups[reference] = &partial
