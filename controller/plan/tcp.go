@@ -17,14 +17,33 @@ const (
 func tcpProfile(vs *model.VirtualService, report *report) *dataplanev1.TcpProfile {
 	tcp := vs.TCP
 	noteUnheededTCP(vs, report)
-	return &dataplanev1.TcpProfile{
+	profile := &dataplanev1.TcpProfile{
 		IdleTimeoutS:         tcp.IdleTimeoutS,
 		KeepaliveProbes:      tcp.IdleConnectionType == "KEEP_ALIVE",
 		CloseHalfClosed:      !tcp.KeepaliveInHalfClose,
 		Nagle:                tcp.NaglesAlgorithm,
 		ProxyProtocolSources: sourcesOf(tcp),
 	}
+	if idleS := streamIdleS(vs); idleS > 0 {
+		if isShorter := tcp.IdleTimeoutS > 0 && tcp.IdleTimeoutS < idleS; profile.KeepaliveProbes || !isShorter {
+			profile.IdleTimeoutS = idleS
+		}
+		profile.KeepaliveProbes = false
+	}
+	return profile
 }
+
+// streamIdleS is how long a stream of layer 4 with TLS may be silent, in seconds; 0: the application profile does not
+// say.
+func streamIdleS(vs *model.VirtualService) uint32 {
+	profile := vs.ApplicationProfile
+	if profile == nil || profile.Type != profileOfSSL || profile.SSL == nil {
+		return 0
+	}
+	return profile.SSL.StreamIdleS
+}
+
+const profileOfSSL = "APPLICATION_PROFILE_TYPE_SSL"
 
 // noteUnheededTCP warns of the settings of a network profile that have no effect. Engines proxy a fast path, too.
 func noteUnheededTCP(vs *model.VirtualService, report *report) {

@@ -177,6 +177,8 @@ var unheededOfApplicationProfile = declare("applicationprofile", "", []unheeded[
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},
+	{"l4_ssl_profile", func(p *kinds.ApplicationProfile) bool { return p.SSL != nil && p.Type != profileOfSSL },
+		"is for " + profileOfSSL + ": has no effect"},
 })
 
 var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[kinds.HTTPProfile]{

@@ -24,6 +24,7 @@ type ApplicationProfile struct {
 	AppServiceType     string             `json:"app_service_type" enum:"AppServiceType"`
 	HTTP               *HTTPProfile       `json:"http_profile"`
 	TCP                *TCPAppProfile     `json:"tcp_app_profile"`
+	SSL                *L4SSLProfile      `json:"l4_ssl_profile"`
 	DNSService         *DNSServiceProfile `json:"dns_service_profile"`
 	DosRateLimit       *DosRateLimit      `json:"dos_rl_profile"`
 }
@@ -195,6 +196,11 @@ type TCPAppProfile struct {
 
 	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
 	PKIProfileRef         string `json:"pki_profile_ref" ref:"pkiprofile"` // signs the certificates of clients
+}
+
+// L4SSLProfile is what profiles for layer 4 with TLS have alone.
+type L4SSLProfile struct {
+	StreamIdleS uint32 `json:"ssl_stream_idle_timeout" min:"60" max:"86400" default:"3600"`
 }
 
 // DNSServiceProfile is the treatment of DNS.
