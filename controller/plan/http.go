@@ -64,12 +64,16 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		HalfCloseTimeoutMs: http.HalfCloseTimeoutMs,
 		RequestBufferBytes: http.RequestBufferBytes(),
 		MinBodyBytesPerS:   http.MinBodyBytesPerS,
-		Underscores:        underscores[http.Underscores],
-		AnyHost:            vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,
-		Http2:              http2Profile(vs),
-		Websockets:         http.WebsocketsEnabled,
-		HostToServers:      hostToServers(vs, report),
-		TrueClient:         trueClient(http),
+
+		ResetPlainOnTls:     http.ResetOnHTTPOnSSLPort,
+		CloseServersOnError: http.ClosesServersOnError,
+
+		Underscores:   underscores[http.Underscores],
+		AnyHost:       vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,
+		Http2:         http2Profile(vs),
+		Websockets:    http.WebsocketsEnabled,
+		HostToServers: hostToServers(vs, report),
+		TrueClient:    trueClient(http),
 	}
 }
 

@@ -2598,6 +2598,12 @@ pub struct HttpProfile {
     /// requests to servers are for this host, and responses for that of the client; empty: no other
     #[prost(string, tag = "676")]
     pub host_to_servers: ::prost::alloc::string::String,
+    /// a client that speaks no TLS on a port with TLS is reset; else it gets an alert
+    #[prost(bool, tag = "1014")]
+    pub reset_plain_on_tls: bool,
+    /// a server's connection ends behind a response of 400 to 599. Not one of HTTP/2
+    #[prost(bool, tag = "1015")]
+    pub close_servers_on_error: bool,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,

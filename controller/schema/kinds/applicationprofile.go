@@ -82,9 +82,6 @@ func init() {
 				"http_profile.pass_through_x_accel_headers"),
 			schema.NoEffect("engines choose the size of their buffers themselves",
 				"http_profile.http_upstream_buffer_size"),
-			schema.NoEffect(
-				"engines tell a client that speaks plain text on a port with TLS so, by an alert of TLS, and "+
-					"close the connection", "http_profile.reset_conn_http_on_ssl_port"),
 		},
 	})
 }
@@ -134,9 +131,11 @@ type HTTPProfile struct {
 	MaxHeaderCount      uint32 `json:"max_header_count" max:"4096" default:"256"`
 	UpstreamBufferKiB   uint32 `json:"http_upstream_buffer_size" max:"256" default:"0"`
 
-	HalfCloseTimeoutMs uint32 `json:"weir_half_close_timeout" max:"100000000" default:"0"`
-	RequestBufferKiB   uint32 `json:"weir_request_buffer_size" min:"1" max:"1024" default:"64"`
-	MinBodyBytesPerS   uint32 `json:"weir_min_body_rate" max:"1000000000" default:"0"`
+	HalfCloseTimeoutMs   uint32 `json:"weir_half_close_timeout" max:"100000000" default:"0"`
+	RequestBufferKiB     uint32 `json:"weir_request_buffer_size" min:"1" max:"1024" default:"64"`
+	ClosesServersOnError bool   `json:"close_server_side_connection_on_error" default:"false"`
+
+	MinBodyBytesPerS uint32 `json:"weir_min_body_rate" max:"1000000000" default:"0"`
 
 	XFFEnabled            bool          `json:"xff_enabled" default:"true"`
 	XFFName               string        `json:"xff_alternate_name" default:"X-Forwarded-For"`

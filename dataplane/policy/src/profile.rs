@@ -29,6 +29,10 @@ pub struct HttpProfile {
     /// So many bytes of a request body come before a server is chosen, or all of it. 0: none.
     pub request_buffer_bytes: usize,
     pub min_body_bytes_per_s: Option<u32>,
+    /// A client that speaks no TLS on a port with TLS is reset, and gets no alert.
+    pub reset_plain_on_tls: bool,
+    /// A server's connection serves no other request behind a response of 400 to 599.
+    pub close_servers_on_error: bool,
     pub request_limits: Limits,
     pub response_limits: Limits,
     /// `None`: clients do not speak HTTP/2.
@@ -87,6 +91,8 @@ impl HttpProfile {
             detect_ntlm: settings.detect_ntlm,
             request_buffer_bytes: settings.request_buffer_bytes as usize,
             min_body_bytes_per_s: (settings.min_body_bytes_per_s > 0).then_some(settings.min_body_bytes_per_s),
+            reset_plain_on_tls: settings.reset_plain_on_tls,
+            close_servers_on_error: settings.close_servers_on_error,
             request_limits: limits(settings.max_request_head_bytes),
             response_limits: limits(settings.max_response_head_bytes),
             http2: settings.http2,

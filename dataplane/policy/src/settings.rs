@@ -40,6 +40,8 @@ pub struct HttpSettings {
     pub half_close_timeout_ms: u32,
     pub request_buffer_bytes: u32,
     pub min_body_bytes_per_s: u32,
+    pub reset_plain_on_tls: bool,
+    pub close_servers_on_error: bool,
     pub http2: Option<Http2>,
     pub underscores: Underscores,
     /// Fields that requests have from the engine alone: no trailer is called so.

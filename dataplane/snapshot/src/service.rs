@@ -682,6 +682,8 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         half_close_timeout_ms: profile.half_close_timeout_ms,
         request_buffer_bytes: profile.request_buffer_bytes,
         min_body_bytes_per_s: profile.min_body_bytes_per_s,
+        reset_plain_on_tls: profile.reset_plain_on_tls,
+        close_servers_on_error: profile.close_servers_on_error,
         http2: profile.http2.as_ref().map(|http2| Http2 {
             max_streams: http2.max_concurrent_streams,
             window_bytes: http2.initial_window_bytes,

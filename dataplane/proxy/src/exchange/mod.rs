@@ -263,6 +263,15 @@ impl Exchange {
         }
     }
 
+    /// The connection of its server ends behind the response of an error, if the profile says so.
+    pub fn leave_server_behind_error(&mut self) {
+        if self.service.http().is_some_and(|http| http.close_servers_on_error)
+            && let Phase::Streaming { delivery, .. } = &mut self.phase
+        {
+            delivery.server_goes_on = false;
+        }
+    }
+
     /// What rules wait for the response.
     #[inline]
     pub fn awaited(&self) -> Option<&Awaited> {

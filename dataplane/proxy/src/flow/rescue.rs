@@ -313,7 +313,11 @@ impl Proxy {
                 let page = Page { status, error, cause: remedy.cause, head_only, keep_alive: false };
                 self.answer_with_page(io, conn, page);
             }
-            None => self.close_client(io, conn, remedy.close),
+            None => {
+                let resets = error == Error::ClientTls(HandshakeFault::NotTls)
+                    && client.service.http().is_some_and(|http| http.reset_plain_on_tls);
+                self.close_client(io, conn, if resets { Close::Abort } else { remedy.close });
+            }
         }
     }
 

@@ -408,6 +408,10 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
             exchange.has_failed(io.now());
+            // Another connection would begin the client's authentication anew; streams of HTTP/2 share theirs.
+            if !server.binds && !server.connection.conn().is_stream() {
+                exchange.leave_server_behind_error();
+            }
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         } else if core.pools.heeds_good(server.place) {
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());

@@ -44,6 +44,7 @@ mod scripts;
 mod secure_servers;
 mod server_departures;
 mod server_hosts;
+mod settings;
 mod shortages;
 mod suspects;
 mod tape;

@@ -3431,19 +3431,21 @@ type HttpProfile struct {
 	Hsts                      bool                   `protobuf:"varint,39,opt,name=hsts,proto3" json:"hsts,omitempty"`
 	HstsMaxAgeS               uint64                 `protobuf:"varint,40,opt,name=hsts_max_age_s,json=hstsMaxAgeS,proto3" json:"hsts_max_age_s,omitempty"`
 	HstsIncludeSubdomains     bool                   `protobuf:"varint,41,opt,name=hsts_include_subdomains,json=hstsIncludeSubdomains,proto3" json:"hsts_include_subdomains,omitempty"`
-	DetectNtlm                bool                   `protobuf:"varint,90,opt,name=detect_ntlm,json=detectNtlm,proto3" json:"detect_ntlm,omitempty"`                             // an NTLM- or Negotiate-authenticated server connection serves only its client
-	HalfCloseTimeoutMs        uint32                 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"` // how long a client that ended its side may wait for its response; 0: not at all
-	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`   // so much of a request body is buffered before a server is chosen; 0: none
-	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
-	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
-	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
-	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
-	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                             // unset: none
-	Cache                     *Cache                 `protobuf:"bytes,701,opt,name=cache,proto3" json:"cache,omitempty"`                                                         // unset: none
-	ContentRewrite            *ContentRewrite        `protobuf:"bytes,702,opt,name=content_rewrite,json=contentRewrite,proto3" json:"content_rewrite,omitempty"`                 // unset: none
-	TrueClient                *TrueClient            `protobuf:"bytes,677,opt,name=true_client,json=trueClient,proto3" json:"true_client,omitempty"`                             // unset: a client has the address of its connection
-	HostToServers             string                 `protobuf:"bytes,676,opt,name=host_to_servers,json=hostToServers,proto3" json:"host_to_servers,omitempty"`                  // requests to servers are for this host, and responses for that of the client; empty: no other
-	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
+	DetectNtlm                bool                   `protobuf:"varint,90,opt,name=detect_ntlm,json=detectNtlm,proto3" json:"detect_ntlm,omitempty"`                                  // an NTLM- or Negotiate-authenticated server connection serves only its client
+	HalfCloseTimeoutMs        uint32                 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"`      // how long a client that ended its side may wait for its response; 0: not at all
+	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`        // so much of a request body is buffered before a server is chosen; 0: none
+	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`          // a slower request body: 408
+	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`               // in the names of request fields
+	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                               // of listeners with http2
+	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                                   // clients may switch their connections, or streams of HTTP/2, to WebSocket
+	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                                  // unset: none
+	Cache                     *Cache                 `protobuf:"bytes,701,opt,name=cache,proto3" json:"cache,omitempty"`                                                              // unset: none
+	ContentRewrite            *ContentRewrite        `protobuf:"bytes,702,opt,name=content_rewrite,json=contentRewrite,proto3" json:"content_rewrite,omitempty"`                      // unset: none
+	TrueClient                *TrueClient            `protobuf:"bytes,677,opt,name=true_client,json=trueClient,proto3" json:"true_client,omitempty"`                                  // unset: a client has the address of its connection
+	HostToServers             string                 `protobuf:"bytes,676,opt,name=host_to_servers,json=hostToServers,proto3" json:"host_to_servers,omitempty"`                       // requests to servers are for this host, and responses for that of the client; empty: no other
+	ResetPlainOnTls           bool                   `protobuf:"varint,1014,opt,name=reset_plain_on_tls,json=resetPlainOnTls,proto3" json:"reset_plain_on_tls,omitempty"`             // a client that speaks no TLS on a port with TLS is reset; else it gets an alert
+	CloseServersOnError       bool                   `protobuf:"varint,1015,opt,name=close_servers_on_error,json=closeServersOnError,proto3" json:"close_servers_on_error,omitempty"` // a server's connection ends behind a response of 400 to 599. Not one of HTTP/2
+	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                          // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
@@ -3728,6 +3730,20 @@ func (x *HttpProfile) GetHostToServers() string {
 		return x.HostToServers
 	}
 	return ""
+}
+
+func (x *HttpProfile) GetResetPlainOnTls() bool {
+	if x != nil {
+		return x.ResetPlainOnTls
+	}
+	return false
+}
+
+func (x *HttpProfile) GetCloseServersOnError() bool {
+	if x != nil {
+		return x.CloseServersOnError
+	}
+	return false
 }
 
 func (x *HttpProfile) GetAnyHost() bool {
@@ -6532,7 +6548,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
 	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\x12\x19\n" +
-	"\avariant\x18\xf5\a \x01(\rR\avariant\"\xe6\r\n" +
+	"\avariant\x18\xf5\a \x01(\rR\avariant\"\xca\x0e\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -6576,7 +6592,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fcontent_rewrite\x18\xbe\x05 \x01(\v2!.weir.dataplane.v1.ContentRewriteR\x0econtentRewrite\x12?\n" +
 	"\vtrue_client\x18\xa5\x05 \x01(\v2\x1d.weir.dataplane.v1.TrueClientR\n" +
 	"trueClient\x12'\n" +
-	"\x0fhost_to_servers\x18\xa4\x05 \x01(\tR\rhostToServers\x12\x19\n" +
+	"\x0fhost_to_servers\x18\xa4\x05 \x01(\tR\rhostToServers\x12,\n" +
+	"\x12reset_plain_on_tls\x18\xf6\a \x01(\bR\x0fresetPlainOnTls\x124\n" +
+	"\x16close_servers_on_error\x18\xf7\a \x01(\bR\x13closeServersOnError\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
