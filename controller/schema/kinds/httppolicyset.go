@@ -105,12 +105,12 @@ func init() {
 				http_request_policy.rules.match.tls_fingerprint_match`),
 			schema.NoEffect(geoDB, "geo_db_ref"),
 			schema.NoEffect(reputationDB, "ip_reputation_db_ref"),
-			schema.NoEffect("servers are known by address",
+			schema.NoEffect("ip, which is required, says which server",
 				"http_request_policy.rules.switching_action.server.hostname"),
 			schema.NoEffect(ownLength,
 				`http_security_policy.rules.action.file.file_length
 				http_request_policy.rules.switching_action.file.file_length`),
-			schema.NoEffect("values of header fields are shown",
+			schema.NoEffect("values that rules write are in no record: these have the fields that clients and servers sent",
 				`http_request_policy.rules.hdr_action.hdr.value.is_sensitive
 				http_response_policy.rules.hdr_action.hdr.value.is_sensitive`),
 			schema.NoEffect(schema.Unheeded, ""),
