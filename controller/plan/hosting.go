@@ -142,7 +142,7 @@ type textCriterion struct {
 	negated   bool
 }
 
-// pathCriteria are those by which a child is chosen, and logs are filtered.
+// pathCriteria are those by which logs are filtered. A child may have expressions, too.
 var pathCriteria = map[string]textCriterion{
 	"EQUALS":              {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, false},
 	"DOES_NOT_EQUAL":      {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, true},
@@ -159,10 +159,12 @@ func (r *ruleReader) pathOfHost(path *kinds.PathMatch) *dataplanev1.TextMatch {
 	if path == nil {
 		return nil
 	}
-	known, ok := pathCriteria[path.Criteria]
-	if !ok {
-		r.refuse("matches.path.match_criteria",
-			"engines do not match regular expressions yet: use EQUALS, BEGINS_WITH, ENDS_WITH or CONTAINS")
+	known := textCriteria[path.Criteria]
+	if known.criterion == dataplanev1.TextCriterion_TEXT_CRITERION_REGEX {
+		// Children from before these had an effect may have texts that are no expressions.
+		if at, err := kinds.CheckExpressions(path.Values); err != nil {
+			r.refuse(fmt.Sprintf("matches.path.match_str[%d]", at), "%v", err)
+		}
 	}
 	if len(path.GroupRefs) > 0 { // the model has a finding about that
 		r.report.blocked = true

@@ -92,7 +92,7 @@ func (r *VHMatchRule) wishes(from origin) []Wish {
 	}
 	path := r.Matches.Path
 	values := path.Values
-	if path.Case != "SENSITIVE" {
+	if path.Case != "SENSITIVE" && !strings.HasPrefix(path.Criteria, "REGEX") { // \S is not \s
 		values = lowered(values)
 	}
 	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)

@@ -71,7 +71,8 @@ impl<'r> RequestPath<'r> {
         Some(RequestPath { raw: Cow::Owned(raw), decoded: None })
     }
 
-    fn text(&self, is_decoded: bool) -> &[u8] {
+    /// As the client sent it, or with its percent-encodings decoded.
+    pub fn text(&self, is_decoded: bool) -> &[u8] {
         match &self.decoded {
             Some(text) if is_decoded => text,
             _ => &self.raw,

@@ -90,6 +90,11 @@ impl TextRule {
         }
     }
 
+    /// Whether the rule matches a text.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        self.any_as_is(text) != self.negated
+    }
+
     fn in_groups(&self, text: &[u8]) -> bool {
         self.groups.iter().any(|group| group.find(self.criterion, text, !self.case_sensitive).is_some())
     }

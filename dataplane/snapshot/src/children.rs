@@ -1,7 +1,7 @@
 //! The children of a parent: which of them wants a connection or a request.
 //!
 //! For requests, the most specific host of all children decides, and then its rules: equal paths first, then beginnings,
-//! ends, parts, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
+//! ends, parts, regular expressions, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
 //! Of rules for the same paths, those go first that want more of a request: then by the names of the children.
 //!
 //! Servers may read a path in another way than rules do: with dot segments and empty segments removed. A request whose
@@ -9,12 +9,13 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use weir_policy::{RequestPath, TextCriterion, TextMatch};
+use weir_policy::RequestPath;
 use weir_rules::Conditions;
 
 use crate::{
     VirtualService,
     hosts::{HostName, Hosts},
+    path_rule::PathRule,
     role::Wish,
     wanted::Wanted,
 };
@@ -26,7 +27,7 @@ pub struct AmbiguousPath;
 
 #[derive(Clone, Debug)]
 struct Route {
-    path: Option<TextMatch>,
+    path: Option<PathRule>,
     wanted: Option<Wanted>,
     /// Where the child says so: of its routes that match alike, the first goes first.
     place: usize,
@@ -99,19 +100,12 @@ impl Children {
 
 fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
     let rule = Some(&wish.rule).filter(|rule| !rule.is_empty()).map(|rule| Arc::from(rule.as_str()));
-    for path in each_value(&wish.path) {
-        let place = routes.len();
-        let route = Route {
-            path,
-            wanted: wish.wanted.clone(),
-            place,
-            to: Wanting { child: child.clone(), rule: rule.clone() },
-        };
-        match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
-            Err(at) => routes.insert(at, route),
-            Ok(at) if routes[at].to.child.uuid == child.uuid => {}
-            Ok(at) => return Err(routes[at].to.child.name.clone()),
-        }
+    let to = Wanting { child: child.clone(), rule };
+    let route = Route { path: wish.path.clone(), wanted: wish.wanted.clone(), place: routes.len(), to };
+    match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
+        Err(at) => routes.insert(at, route),
+        Ok(at) if routes[at].to.child.uuid == child.uuid => {}
+        Ok(at) => return Err(routes[at].to.child.name.clone()),
     }
     Ok(())
 }
@@ -120,36 +114,17 @@ impl Route {
     /// Different for routes that differ. Of two rules that differ in case alone, the one that matches less goes first; of
     /// rules for the same paths, the one that wants more.
     fn rank(&self) -> Rank<'_> {
-        let rank = match &self.path {
-            None => 5,
-            Some(rule) if rule.negated => 4,
-            Some(rule) => match rule.criterion {
-                TextCriterion::Equals => 0,
-                TextCriterion::BeginsWith => 1,
-                TextCriterion::EndsWith => 2,
-                TextCriterion::Contains => 3,
-            },
-        };
-        let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
-        let matches_more = self.path.as_ref().is_some_and(|rule| rule.case_sensitive == rule.negated);
+        let kind = self.path.as_ref().map_or(PathRule::NO_PATH, PathRule::kind);
+        let longest = self.path.as_ref().map_or(0, PathRule::value_bytes);
+        let matches_more = self.path.as_ref().is_some_and(PathRule::matches_more);
         let beside = self.wanted.as_ref().map(|wanted| {
             let child = &self.to.child;
             (Reverse(wanted.conditions.count()), child.name.as_str(), child.uuid.as_str(), self.place)
         });
-        let path = (rank, Reverse(longest.unwrap_or_default()), matches_more, self.path.as_ref());
+        let path = (kind, Reverse(longest), matches_more, self.path.as_ref());
         (path, beside.is_none(), beside)
     }
 }
 
 type Rank<'r> =
-    ((u8, Reverse<usize>, bool, Option<&'r TextMatch>), bool, Option<(Reverse<usize>, &'r str, &'r str, usize)>);
-
-/// A rule that matches one of several values is as many rules, each with its own rank.
-fn each_value(path: &Option<TextMatch>) -> Vec<Option<TextMatch>> {
-    match path {
-        Some(rule) if !rule.negated => {
-            rule.values.iter().map(|value| Some(TextMatch { values: vec![value.clone()], ..rule.clone() })).collect()
-        }
-        _ => vec![path.clone()],
-    }
-}
+    ((u8, Reverse<usize>, bool, Option<&'r PathRule>), bool, Option<(Reverse<usize>, &'r str, &'r str, usize)>);

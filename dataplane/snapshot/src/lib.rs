@@ -32,6 +32,7 @@ mod ids;
 mod kept;
 mod network_policy;
 mod path;
+mod path_rule;
 mod pki_profile;
 mod policies;
 mod pool;

@@ -2,12 +2,11 @@
 //! children.
 
 use weir_api::dataplane::v1;
-use weir_policy::TextMatch;
 
 use crate::{
     finding::{Findings, Subject},
     hosts::Pattern,
-    path,
+    path_rule::PathRule,
     policies::Groups,
     wanted::Wanted,
 };
@@ -39,7 +38,7 @@ pub enum Hosting {
 pub(crate) struct Wish {
     pub pattern: Pattern,
     /// `None`: every path.
-    pub path: Option<TextMatch>,
+    pub path: Option<PathRule>,
     /// The name of the rule that says so; empty: none does.
     pub rule: String,
     /// What else a request must match; `None`: nothing.
@@ -137,17 +136,23 @@ pub(crate) fn wishes(
         }
         for (number, rule) in wanted.rules.iter().enumerate() {
             let field = format!("{field}.rules[{number}]");
-            let path = match &rule.path {
-                None => Some(None),
-                Some(rule) => path::read(service, &format!("{field}.matches.path"), rule, findings).map(Some),
+            let paths = match &rule.path {
+                None => Some(vec![None]),
+                Some(rule) => PathRule::read(service, &format!("{field}.matches.path"), rule, findings)
+                    .map(|paths| paths.into_iter().map(Some).collect()),
             };
             let wanted = match &rule.r#match {
                 None => Some(None),
                 Some(rule) => Wanted::read(service, format!("{field}.matches"), rule, groups, findings).map(Some),
             };
-            if let (Some(path), Some(wanted)) = (path, wanted) {
-                wishes.push(Wish { pattern: pattern.clone(), path, wanted, rule: rule.name.clone(), field });
-            }
+            let (Some(paths), Some(wanted)) = (paths, wanted) else { continue };
+            wishes.extend(paths.into_iter().map(|path| Wish {
+                pattern: pattern.clone(),
+                path,
+                wanted: wanted.clone(),
+                rule: rule.name.clone(),
+                field: field.clone(),
+            }));
         }
     }
     wishes

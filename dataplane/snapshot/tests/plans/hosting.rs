@@ -113,3 +113,50 @@ fn of_children_that_want_the_same_of_requests_the_first_by_name_gets_them() {
         assert_eq!(child(&build(&plan), "/x").ok(), first);
     }
 }
+
+fn expressions(values: &[&str]) -> TextMatch {
+    TextMatch {
+        criterion: TextCriterion::Regex.into(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        decoded: true,
+        ..TextMatch::default()
+    }
+}
+
+#[test]
+fn expressions_go_behind_texts_and_before_negated_rules() {
+    let contains = TextMatch { criterion: TextCriterion::Contains.into(), ..begins_with("user") };
+    let others = TextMatch { negated: true, ..expressions(&["^/a$", "secret"]) };
+    let longer = expressions(&["^/[a-z]+/[0-9]+$", "^/x$"]);
+    let rules = [Some(others), Some(expressions(&["^/[a-z]+/"])), Some(longer), Some(contains), None];
+    let snapshot = by_request(&rules);
+    for (path, expected) in [
+        ("/user/1", Ok("3")),
+        ("/tea/1", Ok("2")),
+        ("/TEA/1?a", Ok("2")),
+        ("/x", Ok("2")),
+        ("/tea/%31", Ok("2")),
+        ("/tea/", Ok("1")),
+        ("/b", Ok("0")),
+        ("/a", Ok("4")),
+        ("/b/../x", Err(AmbiguousPath)),
+        ("//tea/1", Err(AmbiguousPath)),
+    ] {
+        assert_eq!(child(&snapshot, path), expected.map(str::to_owned), "{path}");
+    }
+}
+
+#[test]
+fn expressions_need_linear_time_and_belong_to_one_child() {
+    let refused = |rules: &[Option<TextMatch>]| {
+        let findings = Snapshot::build(&planned(rules), None, &worker()).expect_err("it is refused");
+        format!("{}: {}", findings[0].field, findings[0].message)
+    };
+    assert!(refused(&[Some(expressions(&["a(?=b)"]))]).contains("look-around"));
+    let (one, other) = (expressions(&["^/a", "^/b"]), expressions(&["^/c", "^/b"]));
+    assert!(refused(&[Some(one.clone()), Some(other)]).contains("is taken by virtual service 0"));
+    let sensitive = TextMatch { case_sensitive: true, ..one.clone() };
+    let snapshot = by_request(&[Some(one), Some(sensitive), Some(begins_with("^/b"))]);
+    assert_eq!(child(&snapshot, "/B").unwrap(), "0");
+    assert_eq!(child(&snapshot, "/b").unwrap(), "1", "the one that matches less goes first");
+}
