@@ -174,7 +174,7 @@ impl Buf {
     }
 
     fn capacity(&self) -> usize {
-        self.block.as_ref().map_or(0, |block| block.bytes.len())
+        self.block.as_ref().map_or(0, |block| block.lasting.as_ref().map_or(block.bytes.len(), |lasting| lasting.len()))
     }
 }
 
