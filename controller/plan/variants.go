@@ -26,6 +26,9 @@ func (c *Compiler) newDraftWithVariants(vs *model.VirtualService) *draft {
 		made.report.blocked = made.report.blocked || noted.blocked
 		drafts = append(drafts, made)
 	}
+	isOfUDP := func(made *draft) bool { return made.vs.UDP != nil }
+	isMixed := slices.ContainsFunc(drafts, isOfUDP) &&
+		slices.ContainsFunc(drafts, func(made *draft) bool { return !isOfUDP(made) })
 	whole := drafts[0]
 	whole.vs, whole.report = vs, mergedReport(drafts)
 	if vs.IsParent() {
@@ -35,11 +38,12 @@ func (c *Compiler) newDraftWithVariants(vs *model.VirtualService) *draft {
 	if whole.report.blocked {
 		return whole
 	}
+	whole.parts = whole.parts[:len(whole.parts)-1] // the service without variants
 	for i, made := range drafts[1:] {
 		whole.addVariant(made, uint32(i)+1)
 	}
 	whole.refuseTwins()
-	if while := whole.service.GetListenWhileUp(); while != nil && slices.ContainsFunc(drafts, (*draft).isOfUDP) {
+	if vs.RemovePortWhenDown && isMixed {
 		whole.report.warn(whole.subject, "remove_listening_port_on_vs_down",
 			"some of its ports are for datagrams, and engines keep their sockets for these: has no effect")
 		whole.service.ListenWhileUp = nil
@@ -51,9 +55,7 @@ func (c *Compiler) newDraftWithVariants(vs *model.VirtualService) *draft {
 	return whole
 }
 
-func (d *draft) isOfUDP() bool { return d.vs.UDP != nil }
-
-// addVariant adds what a part of a virtual service is to the first part. The resource of the service is missing then.
+// addVariant adds what a part of a virtual service is to the first part, which lacks the resource of the service.
 func (d *draft) addVariant(variant *draft, number uint32) {
 	service := variant.service
 	for _, listener := range service.GetListeners() {
@@ -61,9 +63,6 @@ func (d *draft) addVariant(variant *draft, number uint32) {
 	}
 	d.service.Listeners = append(d.service.Listeners, service.GetListeners()...)
 	d.service.Variants = append(d.service.Variants, service)
-	if number == 1 {
-		d.parts = d.parts[:len(d.parts)-1] // the resource without variants
-	}
 	d.parts = append(d.parts, variant.parts[:len(variant.parts)-1]...)
 	d.claims = append(d.claims, variant.claims...)
 	d.limits = d.limits || variant.limits
