@@ -683,7 +683,8 @@ impl Server {
 
     /// Whether a request may go to it where the others suffice.
     fn may_be_asked(&self, now_ns: u64) -> bool {
-        self.health.trial_at_ns().is_none_or(|at| at <= now_ns)
+        debug_assert_eq!(self.suspect, self.health.trial_at_ns().is_some());
+        !self.suspect || self.health.is_due(now_ns)
     }
 }
 
