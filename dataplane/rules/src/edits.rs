@@ -218,11 +218,12 @@ impl<'p> Edits<'p> {
 
     pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) {
         let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields, names));
-        let changes = edits.iter().map(|edit| Change { edit: Cow::Borrowed(edit), value: value(edit) });
         // Mostly these are the first ones, and a list that is made for them takes less work than one that grows.
-        match self.changes.is_empty() {
-            true => self.changes = changes.collect(),
-            false => self.changes.extend(changes),
+        if self.changes.is_empty() {
+            self.changes = Vec::with_capacity(edits.len());
+        }
+        for edit in edits {
+            self.changes.push(Change { edit: Cow::Borrowed(edit), value: value(edit) });
         }
     }
 

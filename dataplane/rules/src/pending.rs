@@ -4,9 +4,13 @@ use weir_rate::{Moment, Tally};
 
 use crate::counted::Counted;
 
-/// What limits count of a request that none of them has refused so far.
+/// What limits count of a request that none of them has refused so far. Nothing, and small, where no limit waits for what
+/// becomes of requests.
 #[derive(Default, Debug)]
-pub struct Pending {
+pub struct Pending(Option<Box<Waiting>>);
+
+#[derive(Default, Debug)]
+struct Waiting {
     failing: Vec<Counted>,
     strangers: Vec<Stranger>,
 }
@@ -19,23 +23,24 @@ pub(crate) struct Stranger {
 }
 
 impl Pending {
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.failing.is_empty() && self.strangers.is_empty()
+        self.0.is_none()
     }
 
     /// Counts it if it fails.
     pub(crate) fn count_if_failing(&mut self, counted: Counted) {
-        self.failing.push(counted);
+        self.0.get_or_insert_default().failing.push(counted);
     }
 
     /// Remembers it, and whether it fails.
     pub(crate) fn remember(&mut self, stranger: Stranger) {
-        self.strangers.push(stranger);
+        self.0.get_or_insert_default().strangers.push(stranger);
     }
 
     /// No limit refuses the request. Returns what counts it if it fails.
     pub(crate) fn settle(self, tally: &Tally, at: Moment) -> Vec<Counted> {
-        let Self { mut failing, strangers } = self;
+        let Waiting { mut failing, strangers } = self.0.map_or_else(Waiting::default, |waiting| *waiting);
         for Stranger { requests, failures } in strangers {
             // Once there is no room for it, what is remembered keeps the share of failures: a request takes one back, and
             // counts twice if it fails. So they become more only while more than half of the requests fail.

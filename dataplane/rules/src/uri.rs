@@ -158,9 +158,10 @@ fn append_path(tokens: &[Token], url: &Url<'_>, out: &mut Vec<u8>) -> Option<()>
         [] => out.push(b'/'),
         tokens => {
             let start = out.len();
+            out.push(b'/');
             append_tokens(tokens, b'/', url, out)?;
-            if out.get(start) != Some(&b'/') {
-                out.insert(start, b'/');
+            if out.get(start + 1) == Some(&b'/') {
+                out.remove(start);
             }
         }
     }

@@ -179,7 +179,8 @@ impl Received<'_> {
                 records.note_lines(client.noted, &said);
             }
         }
-        let mut ruled = if let Some(policies) = service.policies.as_deref() {
+        let mut ruled = Ruled::default();
+        if let Some(policies) = service.policies.as_deref() {
             let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
             let certificate = match identified {
                 None => None,
@@ -239,13 +240,13 @@ impl Received<'_> {
             if let Err(error) = admitted.outcome {
                 return self.redirected(io, client, date).unwrap_or(Next::refused(error, self.head));
             }
-            reported = judged.reported;
-            Ruled::of(policies, judged, certificate)
+            let Judged { edits, pool: choice, due, names, reported: is_reported, .. } = judged;
+            reported = is_reported;
+            ruled.follow(policies, (edits, choice, due, names), certificate);
         } else {
             let see = |seen: &mut Seen| plain.fill(seen, io.now());
             let mut enter = |event| scripting.enter(scripts, pools, event, &mut entering, &see);
             let _ = enter(Event::Authentication) && enter(Event::Authenticated);
-            let mut ruled = Ruled::default();
             if let Some(entering) = &mut entering {
                 if !scripting.said.is_empty() {
                     records.note_said(client.noted, &mut scripting.said);
@@ -255,8 +256,7 @@ impl Received<'_> {
                 }
                 ruled.edits = Some(mem::take(&mut entering.edits)).filter(|edits| !edits.is_empty());
             }
-            ruled
-        };
+        }
         // No script sees what the profile answers, and no pool has a turn for it.
         if let Some(next) = self.answer_of_profile(io, client, date) {
             return next;
@@ -574,6 +574,7 @@ fn write_edited<S: HeadSink>(
 
 /// Counts a request by what becomes of it. Of one that a limit refuses, nothing is counted.
 #[cold]
+#[inline(never)]
 fn settle(policies: &Policies, pending: Pending, next: &Next, exchanges: &mut Exchanges<Exchange>, at: Moment) {
     let fails = match next {
         Next::Refused { error: Error::RateLimited { .. }, .. } => return,

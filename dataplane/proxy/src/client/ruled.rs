@@ -6,7 +6,9 @@ use weir_balance::HashKey;
 use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Names, Origin, Scratch, TlsFacts};
+use weir_rules::{
+    Asked, Choice, Due, EditKind, Edits, HttpVersion, Judged, LocalResponse, Names, Origin, Scratch, TlsFacts,
+};
 use weir_script::{Ending, Persist, Seen};
 use weir_snapshot::{Content, Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
@@ -116,34 +118,23 @@ pub(super) struct Ruled<'p> {
 }
 
 impl<'p> Ruled<'p> {
-    pub fn of(policies: &ServicePolicies, judged: Judged<'p>, certificate: Option<Arc<ClientCertificate>>) -> Self {
-        let Judged { edits, pool: choice, due, names, .. } = judged;
-        let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
-        let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
-            None => (None, Within::Service),
-            Some(to) => place_of(to),
-        };
-        let has_ruled_place = !matches!(within, Within::Service);
-        Self {
-            edits: (!edits.is_empty()).then_some(edits),
-            pool,
-            within,
-            at_backup: false,
-            server,
-            due,
-            names,
-            certificate,
-            seen: None,
-            collect: 0,
-            has_ruled_place,
-            key: None,
-            persist: None,
-            compressed: None,
-            rewritten: None,
-            caching: None,
-            address: None,
-            prefixes_cookies: false,
+    /// Does what rules have decided, before anything else is known. Where it is: it is too large to be moved.
+    #[inline(always)]
+    pub fn follow(
+        &mut self,
+        policies: &ServicePolicies,
+        (edits, choice, due, names): (Edits<'p>, Option<Choice<'p>>, Vec<Due>, Option<Rc<Names>>),
+        certificate: Option<Arc<ClientCertificate>>,
+    ) {
+        self.edits = (!edits.is_empty()).then_some(edits);
+        if let Some(choice) = choice {
+            self.server = policies.server(&choice).map(|server| server.id);
+            if let Some(to) = policies.destination(&choice) {
+                (self.pool, self.within) = place_of(to);
+            }
         }
+        self.has_ruled_place = !matches!(self.within, Within::Service);
+        (self.due, self.names, self.certificate) = (due, names, certificate);
     }
 
     fn address_of(&self, client: &Client) -> IpAddr {
