@@ -11,6 +11,7 @@ use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown};
 use weir_policy::{Named, Persistence, PersistenceSettings, is_host};
 use weir_rate::Tallies;
+use weir_rules::Excess;
 use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
@@ -94,6 +95,13 @@ pub struct Http2ToServers {
 }
 
 impl Pool {
+    /// Whether a client that no server takes is sent elsewhere, by this pool or by its backup.
+    pub fn may_redirect(&self) -> bool {
+        let is_redirect = |rate: &ConnectRate| matches!(rate.excess, Excess::Redirect(_));
+        matches!(self.fail_action, FailAction::Redirect(_) | FailAction::Backup(_))
+            || self.connect_rate.as_ref().is_some_and(is_redirect)
+    }
+
     /// Where a server has a connection or session of layer 4, whose client chose this port of the engine.
     pub fn address_at(&self, server: SocketAddr, port: u16) -> SocketAddr {
         if self.uses_service_port { SocketAddr::new(server.ip(), port) } else { server }

@@ -456,7 +456,9 @@ impl Received<'_> {
         if http.host_to_servers().is_some() {
             exchange.keep_host(head.host.unwrap_or_default());
         }
-        if edits.is_some_and(|edits| edits.target().is_some()) {
+        if edits.is_some_and(|edits| edits.target().is_some())
+            && ruled.as_ref().is_some_and(|ruled| ruled.needs_target(service, pool, client))
+        {
             exchange.keep_target(head.path);
         }
         if let Some(ruled) = ruled {

@@ -235,6 +235,16 @@ impl<'p> Ruled<'p> {
         }
     }
 
+    /// Whether anything is made of the target that the client asked for once the request is written: a script sees it, or
+    /// the client may be sent elsewhere, maybe by the pool of a group or of an older version. `pool`: for which it is written.
+    pub fn needs_target(&self, service: &VirtualService, pool: Option<&Pool>, client: &Client) -> bool {
+        let has_group = service.group.is_some() || matches!(self.within, Within::Group(_));
+        has_group
+            || service.scripts.is_some()
+            || client.reserved.get().is_some()
+            || pool.is_none_or(|pool| pool.may_redirect())
+    }
+
     /// Gives the server the values that its cookies had without prefixes. Rules and scripts may change them then.
     pub fn take_prefixes(&mut self, service: &VirtualService, fields: &Fields<'_>) {
         let persistence = self.pool(service).and_then(|pool| pool.persistence.as_ref());

@@ -398,8 +398,30 @@ fn redirect_has_path_and_query_of_the_request_unless_it_has_its_own() {
 
 #[test]
 fn redirect_has_what_the_client_asked_for_and_not_what_rules_made_of_it() {
-    let mut plan = monitored(plan(1));
-    (plan.pools[0].fail_action, plan.pools[0].fail_answer) = (api::FailAction::Answer.into(), redirect(""));
+    let of_pool = |pool: &mut api::Pool, answer| {
+        (pool.fail_action, pool.fail_answer) = (api::FailAction::Answer.into(), answer);
+    };
+    let mut by_pool = inside(monitored(plan(1)));
+    of_pool(&mut by_pool.pools[0], redirect(""));
+    let mut by_group = inside(monitored(grouped(plan(1), &[(1, 0)])));
+    by_group.pool_groups[0].fail_answer = redirect("");
+    let mut by_backup = inside(monitored(grouped(plan(1), &[(1, 0), (0, 0)])));
+    by_backup.virtual_services[0].pool_group_uuid.clear();
+    by_backup.virtual_services[0].pool_uuid = "pool-0".into();
+    of_pool(&mut by_backup.pools[0], backup("pool-1"));
+    of_pool(&mut by_backup.pools[1], redirect(""));
+    for plan in [by_pool.clone(), to_http2(by_pool), by_group, by_backup] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, get("a", "/a/b?c=d"));
+        let sent = stage.sent(client);
+        let location = "Location: https://status.test/a/b?c=d\r\n";
+        assert!(status(&sent) == "302" && sent.contains(location), "{sent}");
+    }
+}
+
+/// A rule asks servers for another path and query.
+fn inside(mut plan: api::Plan) -> api::Plan {
     let path =
         vec![api::UriToken { kind: api::UriTokenKind::Text.into(), text: "/inside".into(), ..Default::default() }];
     let rewrite = api::HttpRewrite { path, add_query: "x=y".into(), ..Default::default() };
@@ -413,14 +435,7 @@ fn redirect_has_what_the_client_asked_for_and_not_what_rules_made_of_it() {
         ..Default::default()
     }];
     plan.virtual_services[0].http_policy_set_uuids = vec!["set".into()];
-    for plan in [plan.clone(), to_http2(plan)] {
-        let mut stage = Stage::new(&plan);
-        let client = stage.client();
-        stage.says(client, get("a", "/a/b?c=d"));
-        let sent = stage.sent(client);
-        let location = "Location: https://status.test/a/b?c=d\r\n";
-        assert!(status(&sent) == "302" && sent.contains(location), "{sent}");
-    }
+    plan
 }
 
 #[test]
