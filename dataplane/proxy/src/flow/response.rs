@@ -69,6 +69,8 @@ impl Proxy {
         }
     }
 
+    /// Inline: each response comes here, and from one place.
+    #[inline(always)]
     fn pass_response<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
         let mut parties = self.parties(id)?;
         loop {
