@@ -41,6 +41,7 @@ var reasonNames = [...]string{
 	"ADF_PERSISTENT_SERVER_CHANGE", // another server than the one that the client was bound to has answered
 	"ADF_PERSISTENCE_FAILURE_SERVER_DOWN",
 	"ADF_PERSISTENCE_FAILURE_SERVER_DISABLED",
+	"ADF_DATASCRIPT_SIGNIFICANCE", // a script says so
 }
 
 // Names returns the names of the reasons, in the order of their bits.

@@ -6,6 +6,8 @@ use weir_balance::HashKey;
 use weir_rules::DecidedBy;
 use weir_snapshot::Destination;
 
+use crate::records::Said;
+
 #[derive(Default)]
 pub(crate) struct Entrance {
     /// What the PROXY header of its connection said, if there is one.
@@ -13,18 +15,16 @@ pub(crate) struct Entrance {
     /// The rule for connections that has let it in, if one has.
     pub rule: Option<DecidedBy>,
     /// What scripts have said of the connection.
-    pub said: RefCell<String>,
+    pub said: RefCell<Said>,
     /// Where they send its tunnel.
     pub sent: Sent,
 }
 
 impl Entrance {
-    pub fn say(&mut self, lines: &str) {
+    pub fn say(&mut self, more: &Said) {
         let said = self.said.get_mut();
-        if !said.is_empty() {
-            said.push('\n');
-        }
-        said.push_str(lines);
+        said.say(&more.lines);
+        said.is_significant |= more.is_significant;
     }
 }
 

@@ -7,12 +7,12 @@ use std::{rc::Rc, sync::Arc};
 
 use weir_balance::HashKey;
 use weir_rate::Beyond;
-use weir_rules::{EditKind, Edits, Names};
+use weir_rules::{EditKind, Edits};
 use weir_script::{Acts, BODY_BYTES_MAX, Chosen, Ending, Event, HeadEdit, Persist, Ran, Scripts, Seen};
 use weir_snapshot::{Pool, PoolGroup, ServiceScripts, Snapshot};
 use weir_wire::head::ResponseHead;
 
-use crate::{error::Error, exchange::within::Within, io::Time, pool::Pools};
+use crate::{error::Error, exchange::within::Within, io::Time, pool::Pools, records::Said};
 
 use self::lent::Lent;
 
@@ -21,28 +21,6 @@ pub(crate) struct Scripting {
     machine: Scripts,
     lent: Rc<Lent>,
     pub said: Said,
-}
-
-/// What of an event that has run belongs into the record of its request.
-#[derive(Default)]
-pub(crate) struct Said {
-    /// Lines that scripts log; a fault is the last one.
-    pub lines: String,
-    /// Names of the request that scripts have asked for, or set.
-    pub names: Option<Rc<Names>>,
-}
-
-impl Said {
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.names.is_none()
-    }
-
-    fn say(&mut self, line: &str) {
-        if !self.lines.is_empty() {
-            self.lines.push('\n');
-        }
-        self.lines.push_str(line);
-    }
 }
 
 /// What scripts make of a request.
@@ -289,6 +267,7 @@ impl Scripting {
 
     fn follow_ran(&mut self, mut ran: Ran, seen: &Seen) -> Result<Acts, Halt> {
         self.said.names = seen.names.clone();
+        self.said.is_significant |= ran.acts.is_significant;
         if !ran.acts.log.is_empty() {
             self.say(&ran.acts.log);
         }

@@ -60,6 +60,8 @@ pub struct Acts {
     pub beyond: Option<Beyond>,
     /// What scripts log, one line each.
     pub log: String,
+    /// The record is significant, because a script says so.
+    pub is_significant: bool,
     /// No further script runs for the event.
     pub(crate) done: bool,
 }

@@ -191,6 +191,9 @@ fn told(ran: &Ran, seen: &Seen) -> String {
     if !log.is_empty() {
         all.push(format!("log {}", log.replace('\n', " / ")));
     }
+    if ran.acts.is_significant {
+        all.push("significant".into());
+    }
     for edit in edits {
         let kind = match edit.kind {
             EditKind::Add => "add",

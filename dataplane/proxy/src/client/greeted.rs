@@ -86,7 +86,7 @@ impl Client {
             self.show(seen, io);
             see(seen);
         });
-        let said = mem::take(&mut scripting.said).lines;
+        let said = mem::take(&mut scripting.said);
         if let Ok(Steered { awaits: bytes @ 1.., .. }) = met {
             // It begins anew then.
             return Ok(bytes);

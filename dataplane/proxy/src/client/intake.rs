@@ -174,9 +174,9 @@ impl Received<'_> {
         };
         let (scripts, mut entering) = (service.scripts.as_deref(), None::<Entering>);
         if let Some(entrance) = &client.entrance {
-            let said = entrance.said.take();
+            let mut said = entrance.said.take();
             if !said.is_empty() {
-                records.note_lines(client.noted, &said);
+                records.note_said(client.noted, &mut said);
             }
         }
         let mut ruled = Ruled::default();

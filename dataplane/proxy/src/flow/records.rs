@@ -140,7 +140,7 @@ fn note_said(slot: &mut Slot, client: &Client) {
     if let Some(entrance) = &client.entrance {
         let said = entrance.said.borrow();
         if !said.is_empty() {
-            slot.say(&said);
+            slot.say(&said.lines, said.is_significant);
         }
     }
 }

@@ -11,8 +11,7 @@ use weir_wire::{
 
 use crate::{
     io::Time,
-    records::{Noted, Recorder, Slot, headers::Hiding},
-    scripting::Said,
+    records::{Noted, Recorder, Said, Slot, headers::Hiding},
 };
 
 /// Methods by their numbers, as in `Methods` of `api/record`. CONNECT is 6.
@@ -143,19 +142,14 @@ impl Recorder {
     /// Takes what scripts have said of a request.
     #[cold]
     pub fn note_said(&mut self, noted: Noted, said: &mut Said) {
-        let Said { lines, names } = std::mem::take(said);
+        let Said { lines, names, is_significant } = std::mem::take(said);
         if let Some(names) = names {
             self.note_names(noted, &names);
         }
-        if !lines.is_empty() {
-            self.note_lines(noted, &lines);
-        }
-    }
-
-    #[cold]
-    pub fn note_lines(&mut self, noted: Noted, lines: &str) {
-        if let Some(slot) = self.slot(noted) {
-            slot.say(lines);
+        if (!lines.is_empty() || is_significant)
+            && let Some(slot) = self.slot(noted)
+        {
+            slot.say(&lines, is_significant);
         }
     }
 

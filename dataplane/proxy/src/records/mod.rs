@@ -13,6 +13,7 @@ mod intake;
 mod keeper;
 mod noted;
 mod ruled;
+mod said;
 mod slot;
 mod slots;
 
@@ -31,6 +32,7 @@ pub(crate) use draws::Draws;
 pub(crate) use intake::Come;
 pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
+pub(crate) use said::Said;
 pub(crate) use slot::{OfServer, OfTunnel, Slot};
 
 use crate::records::{

@@ -28,6 +28,8 @@ pub(crate) struct Slot {
     pub client_span: Option<[u8; 8]>,
     /// What scripts have said, with [`Flags::SCRIPTED`].
     said: String,
+    /// One of them wants the record to be significant, with the same.
+    has_significant: bool,
     /// With [`Flags::NAMED`].
     pub(super) names: Option<Rc<Names>>,
     /// The rules that have acted, with [`Flags::RULED`].
@@ -75,12 +77,15 @@ impl Slot {
 
     /// Scripts have said something.
     #[cold]
-    pub fn say(&mut self, lines: &str) {
-        match self.draft.fixed.flags.has(Flags::SCRIPTED) {
-            true => self.said.push('\n'),
-            false => self.said.clear(),
+    pub fn say(&mut self, lines: &str, is_significant: bool) {
+        if !self.draft.fixed.flags.has(Flags::SCRIPTED) {
+            self.said.clear();
+            self.has_significant = false;
+        } else if !self.said.is_empty() {
+            self.said.push('\n');
         }
         self.said.push_str(lines);
+        self.has_significant |= is_significant;
         self.draft.fixed.flags |= Flags::SCRIPTED;
     }
 
@@ -140,11 +145,11 @@ impl Slot {
         spans
     }
 
-    /// Whether nothing has failed.
+    /// Whether nothing has failed, and no script has said something.
     #[inline(always)]
     pub fn is_clean(&self) -> bool {
         let Fixed { status, servers_tried, cause, flags, .. } = &self.draft.fixed;
-        *status < 400 && *servers_tried <= 1 && *cause == 0 && !flags.has_some(Flags::PERSISTENCE)
+        *status < 400 && *servers_tried <= 1 && *cause == 0 && !flags.has_some(Flags::PERSISTENCE | Flags::SCRIPTED)
     }
 
     /// `client_rtt` is in nanoseconds, 0 if it is not known.
@@ -159,6 +164,7 @@ impl Slot {
             client_rtt,
             is_long,
             bond: flags,
+            by_script: flags.has(Flags::SCRIPTED) && self.has_significant,
         }
     }
 }

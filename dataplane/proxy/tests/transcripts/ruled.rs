@@ -9,7 +9,7 @@ use weir_api::dataplane::v1::{
     http_security_rule::Action, network_rule,
 };
 use weir_proxy::io::{Conn, Gone};
-use weir_telemetry::Cause;
+use weir_telemetry::{Cause, record::Reasons};
 
 use crate::{
     GET, OK,
@@ -414,5 +414,26 @@ fn logged_requests_without_room_for_notes_wait() {
         others.iter().for_each(|client| stage.gone(*client, Gone::Reset));
         let waiting = stage.records().waiting.into_iter().find(|(class, _)| *class == u32::from(FILTERED));
         assert_eq!(waiting, log.then_some((FILTERED.into(), 1)));
+    }
+}
+
+#[test]
+fn script_has_records_that_are_significant() {
+    use api::ScriptEvent::{HttpReq, TcpClientAccept};
+    let sign = "if avi.vs.client_ip() ~= '192.0.2.7' then avi.vs.log('look', avi.SIG_ENABLE) end";
+    for event in [HttpReq, TcpClientAccept] {
+        let scripts = [(event, sign), (HttpReq, "avi.vs.log('x')")];
+        let mut stage = Stage::new(&quiet(scripted_with(plan(1), &scripts)));
+        for (peer, class, reasons, log) in [
+            ("192.0.2.9:4000", SIGNIFICANT, Reasons::SCRIPTED, "look\nx"),
+            ("192.0.2.7:4000", FILTERED, Reasons::NONE, "x"),
+        ] {
+            let client = stage.client_from("10.0.0.1:80", peer);
+            answer(&mut stage, client, &get("a", "/"), OK);
+            let taken = stage.records();
+            let found: Vec<_> =
+                taken.records().iter().map(|record| (record.class(), record.reasons(), record.place().2)).collect();
+            assert_eq!(found, [(class, reasons.bits(), log.to_owned())], "{event:?} {peer}");
+        }
     }
 }

@@ -246,7 +246,7 @@ pub(crate) fn fit(lua: &Lua, now: &Rc<RefCell<Now>>, budget: &Rc<Budget>) -> Res
         avi.raw_set(name, maker.table)?;
     }
     // Scripts give these to functions, by these names or as texts.
-    let names = ["QUERY_TABLE", "HTTP_REQUEST", "HTTP_RESPONSE"].into_iter();
+    let names = ["QUERY_TABLE", "HTTP_REQUEST", "HTTP_RESPONSE", vs::SIGNIFICANT].into_iter();
     for name in names.chain(ssl::NAMES.map(|name| name.0)).chain(crypto::NAMES).chain(rates::NAMES) {
         avi.raw_set(name, format!("avi.{name}"))?;
     }

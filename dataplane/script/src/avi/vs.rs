@@ -16,8 +16,9 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
     maker.put("ip", IN_ALL, |_, now, ()| Ok(now.seen.listener.ip().to_canonical().to_string()))?;
     maker.put("port", IN_ALL, |_, now, ()| Ok(now.seen.listener.port().to_string()))?;
     maker.put("name", IN_ALL, |_, now, ()| Ok(now.seen.service.clone()))?;
-    maker.put("log", IN_ALL, |_, now, Line(line): Line| {
-        now.acts.log(&line.replace(['\r', '\n'], " "));
+    maker.put("log", IN_ALL, |_, now, Line { text, is_significant }: Line| {
+        now.acts.log(&text.replace(['\r', '\n'], " "));
+        now.acts.is_significant |= is_significant;
         Ok(())
     })?;
     maker.put_last("ds_done", IN_ALL, |_, now, ()| {
@@ -41,10 +42,25 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
 
 /// What a script logs. It is a text before the event is borrowed, because `__tostring` of a table may be a function that
 /// asks for something of the event.
-struct Line(String);
+struct Line {
+    text: String,
+    /// The last argument says so, and is not logged.
+    is_significant: bool,
+}
+
+/// As scripts write it behind `avi.`.
+pub(super) const SIGNIFICANT: &str = "SIG_ENABLE";
 
 impl FromLuaMulti for Line {
-    fn from_lua_multi(args: MultiValue, lua: &Lua) -> Result<Self> {
+    fn from_lua_multi(mut args: MultiValue, lua: &Lua) -> Result<Self> {
+        let is_sign = |arg: &Value| {
+            let text = arg.as_string().map(LuaString::as_bytes);
+            text.is_some_and(|text| text.strip_prefix(b"avi.") == Some(SIGNIFICANT.as_bytes()))
+        };
+        let is_significant = args.back().is_some_and(is_sign);
+        if is_significant {
+            args.pop_back();
+        }
         let mut line = String::new();
         for arg in &args {
             let text: LuaString = match arg {
@@ -59,7 +75,7 @@ impl FromLuaMulti for Line {
                 break;
             }
         }
-        Ok(Self(line))
+        Ok(Self { text: line, is_significant })
     }
 }
 

@@ -61,6 +61,8 @@ reasons! {
     PERSISTENCE_CHANGED,
     PERSISTENCE_DOWN,
     PERSISTENCE_DISABLED,
+    /// A script says so.
+    SCRIPTED,
 }
 
 impl Reasons {
@@ -193,6 +195,8 @@ pub struct Outcome {
     pub client_rtt: u64,
     /// The flags that persistence has set.
     pub bond: Flags,
+    /// A script says that it is significant.
+    pub by_script: bool,
     /// It lasts as long as both sides like, so that a long one is not slow.
     pub is_long: bool,
 }
@@ -225,6 +229,9 @@ impl Rules {
         }
         if outcome.bond.has_some(Flags::PERSISTENCE) {
             reasons |= Reasons::of_persistence(outcome.bond);
+        }
+        if outcome.by_script {
+            reasons |= Reasons::SCRIPTED;
         }
         let Spans { wait, server_rtt, app_response, transfer } = outcome.spans;
         let (slow_total, slow_app) =
@@ -287,7 +294,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::PERSISTENCE_DISABLED.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::SCRIPTED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),
@@ -319,6 +326,7 @@ mod tests {
             (Reasons::PERSISTENCE_CHANGED, "ADF_PERSISTENT_SERVER_CHANGE"),
             (Reasons::PERSISTENCE_DOWN, "ADF_PERSISTENCE_FAILURE_SERVER_DOWN"),
             (Reasons::PERSISTENCE_DISABLED, "ADF_PERSISTENCE_FAILURE_SERVER_DISABLED"),
+            (Reasons::SCRIPTED, "ADF_DATASCRIPT_SIGNIFICANCE"),
         ] {
             assert_eq!(at(reason), name);
         }
