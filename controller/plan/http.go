@@ -67,6 +67,8 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 
 		ResetPlainOnTls:     http.ResetOnHTTPOnSSLPort,
 		CloseServersOnError: http.ClosesServersOnError,
+		TellKeepalive:       http.KeepaliveHeader,
+		KeepaliveOfServers:  http.UseAppKeepaliveTimeout,
 
 		Underscores:   underscores[http.Underscores],
 		AnyHost:       vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,

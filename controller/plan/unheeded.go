@@ -186,6 +186,9 @@ var unheededOfHTTP = declare("applicationprofile", "http_profile.", []unheeded[k
 		c := h.Compression
 		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0
 	}, "is for CUSTOM_COMPRESSION: has no effect"},
+	{"use_app_keepalive_timeout", func(h *kinds.HTTPProfile) bool {
+		return h.UseAppKeepaliveTimeout && !h.KeepaliveHeader
+	}, "needs keepalive_header: has no effect"},
 	{"true_client_ip", func(h *kinds.HTTPProfile) bool { return h.TrueClientIP != nil && !h.UseTrueClientIP },
 		"use_true_client_ip is false: has no effect"},
 	{"true_client_ip", func(h *kinds.HTTPProfile) bool {

@@ -2604,6 +2604,12 @@ pub struct HttpProfile {
     /// a server's connection ends behind a response of 400 to 599. Not one of HTTP/2
     #[prost(bool, tag = "1015")]
     pub close_servers_on_error: bool,
+    /// responses of servers tell clients of HTTP/1 keepalive_timeout_ms, in the field Keep-Alive
+    #[prost(bool, tag = "1016")]
+    pub tell_keepalive: bool,
+    /// they tell the timeout of the server's own field instead, where that is shorter
+    #[prost(bool, tag = "1017")]
+    pub keepalive_of_servers: bool,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,

@@ -61,6 +61,8 @@ func init() {
 			schema.NoEffect("engines choose the buffers and windows of their encoders themselves",
 				"http_profile.compression_profile.buf_num http_profile.compression_profile.buf_size "+
 					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
+			schema.NoEffect("a client's connection goes on when its server's ends, also where the two are bound together",
+				"http_profile.fwd_close_hdr_for_bound_connections"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
@@ -68,8 +70,6 @@ func init() {
 			schema.NoEffect("engines connect to the address and port of the server", "preserve_dest_ip_port"),
 			schema.NoEffect("engines treat Horizon, Blast, PCoIP and FTP as all that is of the profile's type",
 				"app_service_type"),
-			schema.NoEffect("engines send no Keep-Alive field",
-				"http_profile.keepalive_header http_profile.use_app_keepalive_timeout"),
 			schema.NoEffect("engines always take names of fields with dots, as RFC 9110 permits",
 				"http_profile.allow_dots_in_header_name"),
 			schema.NoEffect("engines pass on the parts of a body as they come, and join none",

@@ -37,7 +37,7 @@ pub use last_hop::LastHop;
 pub use path::{RequestPath, TextCriterion, TextMatch};
 pub use persistence::{Binding, Named, Persistence, PersistenceSettings};
 pub use prefix::Prefix;
-pub use profile::{HttpProfile, Timeouts};
+pub use profile::{HttpProfile, Timeouts, ToldTimeout};
 pub use redirect::Redirect;
 pub use response::{Besides, Reply};
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};

@@ -41,6 +41,8 @@ pub struct HttpProfile {
     pub websockets: bool,
     /// `None`: a client has the address of its connection, or that of its PROXY header.
     pub(crate) true_client: Option<Box<TrueClient>>,
+    /// `None`: responses do not tell how long connections wait.
+    pub told_timeout: Option<ToldTimeout>,
     pub(crate) forwarded: Forwarded,
     pub(crate) underscores: Underscores,
     pub(crate) own_fields: Box<[String]>,
@@ -57,6 +59,28 @@ pub struct HttpProfile {
     pub(crate) https_port_suffix: Text<6>,
     /// A whole line, or empty.
     pub(crate) hsts_line: Text<80>,
+}
+
+/// What responses tell clients: how long their connections wait for the next request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ToldTimeout {
+    pub seconds: u32,
+    /// What the server tells counts, where it is shorter.
+    pub of_servers: bool,
+}
+
+impl ToldTimeout {
+    /// `None`: they tell nothing, or connections wait without end.
+    fn by(settings: &HttpSettings) -> Option<Self> {
+        let tells = settings.tell_keepalive && settings.keepalive_timeout_ms > 0;
+        let of_servers = settings.keepalive_of_servers;
+        tells.then_some(Self { seconds: settings.keepalive_timeout_ms / 1000, of_servers })
+    }
+
+    /// Where the server tells this.
+    pub fn seconds_beside(self, own: Option<u32>) -> u32 {
+        own.filter(|_| self.of_servers).map_or(self.seconds, |own| own.min(self.seconds))
+    }
 }
 
 /// `None`: no limit.
@@ -98,6 +122,7 @@ impl HttpProfile {
             http2: settings.http2,
             websockets: settings.websockets,
             true_client: settings.true_client.clone().map(Box::new),
+            told_timeout: ToldTimeout::by(settings),
             forwarded,
             underscores: settings.underscores,
             own_fields: settings.own_fields.clone().into(),

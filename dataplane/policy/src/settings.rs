@@ -42,6 +42,8 @@ pub struct HttpSettings {
     pub min_body_bytes_per_s: u32,
     pub reset_plain_on_tls: bool,
     pub close_servers_on_error: bool,
+    pub tell_keepalive: bool,
+    pub keepalive_of_servers: bool,
     pub http2: Option<Http2>,
     pub underscores: Underscores,
     /// Fields that requests have from the engine alone: no trailer is called so.

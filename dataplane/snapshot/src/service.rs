@@ -72,8 +72,9 @@ pub struct VirtualService {
     pub scripts: Option<Box<ServiceScripts>>,
     /// `None`: the content of its responses passes as it is.
     pub content: Option<Box<Content>>,
-    /// It has policies, scripts, a group, rules for pools, content, or a pool that changes cookies of servers: not all its
-    /// requests go to the same pool unchanged, or something is done to responses.
+    /// It has policies, scripts, a group, rules for pools, content, a pool that changes cookies of servers, or a profile
+    /// that tells clients how long their connections wait: not all its requests go to the same pool unchanged, or something
+    /// is done to responses.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -306,11 +307,13 @@ impl ServiceReader<'_> {
         let counts_open = scripts.as_ref().is_some_and(|scripts| scripts.count_open());
         let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
         let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
+        let application = application?;
+        let tells_keepalive = matches!(&application, Application::Http(http) if http.told_timeout.is_some());
         let object = Arc::new(VirtualService {
             id: id.or(before.map(|kept| kept.object.id)).unwrap_or_else(|| self.ids.take()),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
-            application: application?,
+            application,
             role: role?,
             tcp: tcp?,
             udp: udp?,
@@ -322,7 +325,8 @@ impl ServiceReader<'_> {
                 || scripts.is_some()
                 || group.is_some()
                 || pool_rules.is_some()
-                || content.as_ref().is_some_and(Option::is_some),
+                || content.as_ref().is_some_and(Option::is_some)
+                || tells_keepalive,
             pool,
             group,
             pool_rules,
@@ -684,6 +688,8 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         min_body_bytes_per_s: profile.min_body_bytes_per_s,
         reset_plain_on_tls: profile.reset_plain_on_tls,
         close_servers_on_error: profile.close_servers_on_error,
+        tell_keepalive: profile.tell_keepalive,
+        keepalive_of_servers: profile.keepalive_of_servers,
         http2: profile.http2.as_ref().map(|http2| Http2 {
             max_streams: http2.max_concurrent_streams,
             window_bytes: http2.initial_window_bytes,

@@ -295,6 +295,9 @@ impl<'p> Ruled<'p> {
         if self.prefixes_cookies {
             exchange.prefix_cookies();
         }
+        if exchange.service.http().is_some_and(|http| http.told_timeout.is_some()) {
+            exchange.tell_keepalive();
+        }
         if self.at_backup {
             exchange.begin_at_backup(true);
         }

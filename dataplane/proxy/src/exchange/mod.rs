@@ -134,6 +134,8 @@ struct Aside {
     /// The server that answers, if its own cookie gets a prefix. `None`: it gets none.
     prefixed: Option<Cell<Option<u32>>>,
     scripted: Scripted,
+    /// The response tells how long the client's connection waits.
+    tells_keepalive: bool,
 }
 
 pub(crate) enum Phase {
@@ -360,12 +362,18 @@ impl Exchange {
                 || aside.caching.is_some()
                 || !aside.asked_host.is_empty()
                 || aside.prefixed.is_some()
+                || aside.tells_keepalive
         })
     }
 
     /// The request is for a pool whose servers set the cookie that leads clients back.
     pub fn prefix_cookies(&mut self) {
         self.aside().prefixed = Some(Cell::default());
+    }
+
+    /// The response is to tell how long the client's connection waits.
+    pub fn tell_keepalive(&mut self) {
+        self.aside().tells_keepalive = true;
     }
 
     /// The cookie of this server gets its prefix.

@@ -12,7 +12,7 @@ use weir_script::Seen;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{HeadSink, ResponseHead, SWITCHING_PROTOCOLS, Version},
-    http1::{Framing, Outgoing, Response},
+    http1::{Framing, Outgoing, Response, keep_alive_line, told_timeout_s},
 };
 
 use crate::{
@@ -675,8 +675,16 @@ impl<'p> Context<'p> {
         };
         edits.append(by_rules);
         let besides = Besides { asked_host: exchange.asked_host(), prefix: exchange.prefix() };
-        let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
-        let added_bytes = coding::HEAD_BYTES_ADDED + added[0].len() + added[1].len() + besides.bytes_max(head);
+        let goes_on = outgoing.keep_alive && !self.is_stream && head.status >= 200;
+        let told = http
+            .told_timeout
+            .filter(|_| goes_on)
+            .map_or(String::new(), |told| keep_alive_line(told.seconds_beside(told_timeout_s(&head.fields))));
+        let hop = if told.is_empty() { outgoing.hop } else { outgoing.hop.saying_that_it_stays() };
+        let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
+        let added = [added[0], added[1], told.as_bytes()];
+        let added_bytes = added.map(<[u8]>::len).iter().sum::<usize>();
+        let added_bytes = coding::HEAD_BYTES_ADDED + added_bytes + besides.bytes_max(head);
         let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + added_bytes;
         let out = head::write_own(io, bytes_max, target, |out| match &treatment {
             None => {

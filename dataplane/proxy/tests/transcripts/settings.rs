@@ -64,3 +64,46 @@ fn connection_that_a_client_authenticates_stays_behind_its_challenge() {
     stage.says(client, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: NTLM abc\r\n\r\n");
     assert!(stage.sent(server).contains("NTLM abc"));
 }
+
+/// What the client reads of how long its connection waits.
+fn told(of_servers: bool, request: &str, answer: &str) -> Option<String> {
+    let mut stage = Stage::new(&with(plan(1), |http| {
+        (http.tell_keepalive, http.keepalive_of_servers, http.keepalive_timeout_ms) = (true, of_servers, 30_500);
+    }));
+    let client = stage.client();
+    stage.says(client, request);
+    let server = stage.connected();
+    stage.says(server, answer);
+    let answer = stage.sent(client);
+    let lines: Vec<&str> = answer.lines().filter_map(|line| line.strip_prefix("Keep-Alive: ")).collect();
+    assert!(lines.len() < 2, "{answer}");
+    assert_eq!(answer.contains("Connection: keep-alive\r\n"), lines.len() == 1, "{answer}");
+    lines.first().map(|&line| line.to_owned())
+}
+
+#[test]
+fn client_is_told_how_long_its_connection_waits() {
+    const SOON: &str = "HTTP/1.1 200 OK\r\nKeep-Alive: max=9, timeout=5\r\nContent-Length: 2\r\n\r\nok";
+    const LATE: &str = "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=99\r\nContent-Length: 2\r\n\r\nok";
+    const LAST: &str = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    for (of_servers, request, answer, expected) in [
+        (false, GET, OK, Some("timeout=30")),
+        (false, GET, SOON, Some("timeout=30")),
+        (true, GET, OK, Some("timeout=30")),
+        (true, GET, SOON, Some("timeout=5")),
+        (true, GET, LATE, Some("timeout=30")),
+        (false, LAST, OK, None),
+    ] {
+        assert_eq!(told(of_servers, request, answer).as_deref(), expected, "{of_servers} {request:?} {answer:?}");
+    }
+}
+
+#[test]
+fn client_is_told_nothing_of_it_without_the_setting() {
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    assert!(!stage.sent(client).contains("Keep-Alive"));
+}

@@ -48,6 +48,11 @@ impl Hop {
         Self { connection: if keep_alive { Connection::KeepAlive } else { Connection::Close }, chunked: false }
     }
 
+    /// The same, and the head says that the connection stays, although a client of this version would assume that.
+    pub fn saying_that_it_stays(self) -> Self {
+        Self { connection: Connection::KeepAlive, ..self }
+    }
+
     /// Of a request to switch to WebSocket, and of the answer that does.
     pub fn websocket() -> Self {
         Self { connection: Connection::WebSocket, chunked: false }

@@ -3445,6 +3445,8 @@ type HttpProfile struct {
 	HostToServers             string                 `protobuf:"bytes,676,opt,name=host_to_servers,json=hostToServers,proto3" json:"host_to_servers,omitempty"`                       // requests to servers are for this host, and responses for that of the client; empty: no other
 	ResetPlainOnTls           bool                   `protobuf:"varint,1014,opt,name=reset_plain_on_tls,json=resetPlainOnTls,proto3" json:"reset_plain_on_tls,omitempty"`             // a client that speaks no TLS on a port with TLS is reset; else it gets an alert
 	CloseServersOnError       bool                   `protobuf:"varint,1015,opt,name=close_servers_on_error,json=closeServersOnError,proto3" json:"close_servers_on_error,omitempty"` // a server's connection ends behind a response of 400 to 599. Not one of HTTP/2
+	TellKeepalive             bool                   `protobuf:"varint,1016,opt,name=tell_keepalive,json=tellKeepalive,proto3" json:"tell_keepalive,omitempty"`                       // responses of servers tell clients of HTTP/1 keepalive_timeout_ms, in the field Keep-Alive
+	KeepaliveOfServers        bool                   `protobuf:"varint,1017,opt,name=keepalive_of_servers,json=keepaliveOfServers,proto3" json:"keepalive_of_servers,omitempty"`      // they tell the timeout of the server's own field instead, where that is shorter
 	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                          // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -3742,6 +3744,20 @@ func (x *HttpProfile) GetResetPlainOnTls() bool {
 func (x *HttpProfile) GetCloseServersOnError() bool {
 	if x != nil {
 		return x.CloseServersOnError
+	}
+	return false
+}
+
+func (x *HttpProfile) GetTellKeepalive() bool {
+	if x != nil {
+		return x.TellKeepalive
+	}
+	return false
+}
+
+func (x *HttpProfile) GetKeepaliveOfServers() bool {
+	if x != nil {
+		return x.KeepaliveOfServers
 	}
 	return false
 }
@@ -6548,7 +6564,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
 	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\x12\x19\n" +
-	"\avariant\x18\xf5\a \x01(\rR\avariant\"\xca\x0e\n" +
+	"\avariant\x18\xf5\a \x01(\rR\avariant\"\xa5\x0f\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -6594,7 +6610,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"trueClient\x12'\n" +
 	"\x0fhost_to_servers\x18\xa4\x05 \x01(\tR\rhostToServers\x12,\n" +
 	"\x12reset_plain_on_tls\x18\xf6\a \x01(\bR\x0fresetPlainOnTls\x124\n" +
-	"\x16close_servers_on_error\x18\xf7\a \x01(\bR\x13closeServersOnError\x12\x19\n" +
+	"\x16close_servers_on_error\x18\xf7\a \x01(\bR\x13closeServersOnError\x12&\n" +
+	"\x0etell_keepalive\x18\xf8\a \x01(\bR\rtellKeepalive\x121\n" +
+	"\x14keepalive_of_servers\x18\xf9\a \x01(\bR\x12keepaliveOfServers\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
