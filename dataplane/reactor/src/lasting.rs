@@ -13,6 +13,8 @@ use weir_proxy::buf::Buf;
 /// Mappings of this process. The kernel allows 65,530 for everything (`vm.max_map_count`).
 const MAPPINGS_MAX: usize = 32_768;
 
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 static MAPPINGS: AtomicUsize = AtomicUsize::new(0);
 
 struct Mapping {
@@ -47,9 +49,12 @@ impl Deref for Mapping {
 /// `None`: there are too many, or the kernel has no memory.
 pub(crate) fn of(content: &[Vec<u8>]) -> Option<Buf> {
     let place = Place::take()?;
-    let mut memory = MmapMut::map_anon(content.iter().map(Vec::len).sum()).ok()?;
-    // Many small pages in one large are sent as one. The kernel may have none.
-    let _ = memory.advise(Advice::HugePage);
+    let bytes = content.iter().map(Vec::len).sum();
+    let mut memory = MmapMut::map_anon(bytes).ok()?;
+    if bytes >= HUGE_PAGE_BYTES {
+        // To lend one takes less work than to lend 512 others. The kernel may have none.
+        let _ = memory.advise(Advice::HugePage);
+    }
     let mut rest = &mut memory[..];
     for piece in content {
         let (to, after) = rest.split_at_mut(piece.len());

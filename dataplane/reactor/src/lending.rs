@@ -1,5 +1,5 @@
-//! Sending of [lasting](crate::lasting) memory: the network gets its pages, and no copies. 100 KB cost two thirds of what
-//! they cost copied.
+//! Sending of [lasting](crate::lasting) memory: the network gets its pages, and no copies. To a client that has received
+//! what was sent before, 100 KB cost two thirds of what they cost copied.
 
 use std::io::{self, ErrorKind, IoSlice};
 
@@ -18,16 +18,29 @@ pub(crate) enum Next {
     Before(usize),
 }
 
+/// Less is copied sooner than it is lent.
+const LENT_BYTES_LEAST: usize = 48 * 1024;
+/// What the peer may still have to receive. Where that is more, the socket takes a part of what it is lent, and lending of
+/// the rest was in vain.
+const UNACKNOWLEDGED_BYTES_MAX: usize = 16 * 1024;
+
 /// `None`: nothing that is queued lasts, or it is not worth it.
 #[inline]
 pub(crate) fn next(slot: &Slot) -> Option<Next> {
-    if slot.queue.len() <= PIECES_FEW { None } else { next_of_many(slot) }
+    if slot.queue.len() <= PIECES_FEW || slot.queued_bytes < LENT_BYTES_LEAST { None } else { next_of_many(slot) }
 }
 
 fn next_of_many(slot: &Slot) -> Option<Next> {
-    let mut pieces = slot.queue.iter().take(PIECES_MAX);
-    match pieces.position(|piece| piece.is_lasting())? {
-        0 => Some(Next::Lasting(1 + pieces.take_while(|piece| piece.is_lasting()).count())),
+    let lasting_from =
+        |first: usize| slot.queue.iter().take(PIECES_MAX).skip(first).take_while(|piece| piece.is_lasting());
+    let before = slot.queue.iter().take(PIECES_MAX).position(|piece| piece.is_lasting())?;
+    if lasting_from(before).map(|piece| piece.len()).sum::<usize>() < LENT_BYTES_LEAST {
+        return None;
+    }
+    let unacknowledged = slot.stream.as_ref().and_then(|stream| socket::unacknowledged_bytes(stream).ok())?;
+    match before {
+        _ if unacknowledged > UNACKNOWLEDGED_BYTES_MAX => None,
+        0 => Some(Next::Lasting(lasting_from(0).count())),
         before => Some(Next::Before(before)),
     }
 }
@@ -46,7 +59,7 @@ pub(crate) fn send(slot: &Slot, next: Next, pipes: &mut Pipes) -> io::Result<(us
     if let Next::Before(_) = next {
         return Ok((socket::send_before_more(stream, pieces)?, bytes));
     }
-    let Some((mut pipe, lent)) = lend(pieces, pipes) else { return Ok((write_up_to(slot, bytes)?, bytes)) };
+    let Some(mut pipe) = lend(pieces, bytes, pipes) else { return Ok((write_up_to(slot, bytes)?, bytes)) };
     let mut sent = 0;
     let end = loop {
         if pipe.held == 0 {
@@ -58,19 +71,70 @@ pub(crate) fn send(slot: &Slot, next: Next, pipes: &mut Pipes) -> io::Result<(us
             Err(err) => break if sent == 0 { Err(err) } else { Ok(sent) },
         }
     };
-    // With what the socket has not taken, the pipe goes: it is lent again when there is room.
+    // With what the socket has not taken, the pipe goes.
     pipes.put_back(pipe);
-    Ok((end?, lent))
+    Ok((end?, bytes))
 }
 
-/// A pipe with these pieces, as far as it takes them. `None`: there is none, or the kernel does not do that here.
-fn lend(pieces: &[IoSlice<'_>], pipes: &mut Pipes) -> Option<(Pipe, usize)> {
+/// A pipe with these pieces, which have so many bytes. `None`: there is none that takes all of them.
+fn lend(pieces: &[IoSlice<'_>], bytes: usize, pipes: &mut Pipes) -> Option<Pipe> {
     let mut pipe = pipes.take()?;
-    match pipe.lend(pieces) {
-        Ok(lent) => Some((pipe, lent)),
-        Err(_) => {
-            pipes.put_back(pipe);
-            None
+    if pipe.lend(pieces).is_ok_and(|lent| lent == bytes) {
+        return Some(pipe);
+    }
+    pipes.put_back(pipe);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use weir_proxy::buf::Buf;
+
+    use super::*;
+    use crate::lasting;
+
+    const PIECE_BYTES: usize = 16 * 1024;
+
+    fn slot(queue: Vec<Buf>) -> (Slot, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let peer = TcpStream::connect(listener.local_addr().expect("its address")).expect("a peer");
+        let (stream, _) = listener.accept().expect("our end");
+        let queued_bytes = queue.iter().map(|piece| piece.len()).sum();
+        (Slot { stream: Some(stream), queue: queue.into(), queued_bytes, ..Slot::new() }, peer)
+    }
+
+    /// A head, and so many lasting pieces of one length.
+    fn answer(pieces: usize, bytes: usize) -> Vec<Buf> {
+        let mut whole = lasting::of(&vec![vec![7; bytes]; pieces]).expect("a mapping");
+        let pieces = (0..pieces).map(|_| whole.split_to(bytes));
+        [Buf::from_vec(vec![1; 300])].into_iter().chain(pieces).collect()
+    }
+
+    #[test]
+    fn content_is_lent_behind_its_head_and_small_pieces_are_not() {
+        let mut pipes = Pipes::new(1);
+        let (mut slot, _peer) = slot(answer(6, PIECE_BYTES));
+        assert!(matches!(next(&slot), Some(Next::Before(1))));
+        slot.queue.pop_front();
+        let Some(lasting @ Next::Lasting(6)) = next(&slot) else { panic!("not all of it") };
+        assert_eq!(send(&slot, lasting, &mut pipes).expect("a peer"), (6 * PIECE_BYTES, 6 * PIECE_BYTES));
+        assert!(next(&slot).is_none(), "the peer has not received that");
+        // Frames of HTTP/2, and ranges of one byte that were asked for together.
+        for (answers, bytes) in [(8, PIECE_BYTES), (60, 1), (3, 3 * PIECE_BYTES - 1)] {
+            let (slot, _peer) = self::slot((0..answers).flat_map(|_| answer(1, bytes)).collect());
+            assert!(next(&slot).is_none(), "{answers} answers of {bytes} bytes");
         }
+    }
+
+    #[test]
+    fn what_a_pipe_does_not_take_as_a_whole_is_copied() {
+        let pieces = answer(4, PIECE_BYTES);
+        let pieces: Vec<_> = pieces[1..].iter().map(|piece| IoSlice::new(piece)).collect();
+        let bytes = 4 * PIECE_BYTES;
+        assert_eq!(lend(&pieces, bytes, &mut Pipes::new(1)).map(|pipe| pipe.held), Some(bytes));
+        assert!(lend(&pieces, bytes, &mut Pipes::of_one(4096)).is_none());
+        assert!(lend(&pieces, bytes, &mut Pipes::new(0)).is_none());
     }
 }

@@ -198,6 +198,14 @@ impl<'p> Edits<'p> {
             .map(|change| (change.edit.kind, change.edit.cookie, change.edit.name.as_str(), change.value.as_deref()))
     }
 
+    /// The same, of what a server may answer by: no answer follows from the number of a request.
+    pub fn changes_to_answer(&self) -> impl Iterator<Item = (EditKind, bool, &str, Option<&[u8]>)> {
+        let is_number = |change: &Change<'_>| matches!(change.edit.value, Some(Value::Variable(Variable::RequestId)));
+        self.changes().zip(&self.changes).map(move |((kind, is_cookie, name, value), change)| {
+            (kind, is_cookie, name, value.filter(|_| !is_number(change)))
+        })
+    }
+
     /// Bytes that the text of a head gains at most.
     pub fn bytes_max(&self, fields: &Fields<'_>) -> usize {
         const AROUND: usize = 24; // name, colon, blank and line end of Host or Set-Cookie

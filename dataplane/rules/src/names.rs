@@ -56,8 +56,10 @@ enum User {
     OfCertificate(Arc<dyn Says>),
     /// The same. The token names the user, as the function reads it.
     OfToken(fn(&[u8]) -> Option<String>),
-    /// Empty: nobody knows.
+    /// Somebody has asked. Empty: nobody knows.
     Told(String),
+    /// A script has set it. Empty: to what is no name.
+    Set(String),
 }
 
 impl Names {
@@ -75,7 +77,7 @@ impl Names {
     pub fn set_token(&self, token: &[u8], read: fn(&[u8]) -> Option<String>) {
         *self.token.borrow_mut() = token.into();
         let mut user = self.user.borrow_mut();
-        if !matches!(*user, User::Told(_)) {
+        if !matches!(*user, User::Set(_)) {
             *user = User::OfToken(read);
         }
     }
@@ -87,7 +89,7 @@ impl Names {
 
     /// Whose the request is, from now on. What is no name leaves that unknown.
     pub fn set_user(&self, user: &str) {
-        *self.user.borrow_mut() = User::Told(if is_user(user) { user.to_owned() } else { String::new() });
+        *self.user.borrow_mut() = User::Set(if is_user(user) { user.to_owned() } else { String::new() });
     }
 
     pub fn tell_id(&self) -> RequestId {
@@ -98,7 +100,7 @@ impl Names {
     /// Empty: nobody knows.
     pub fn tell_user(&self) -> String {
         let found = match &*self.user.borrow() {
-            User::Told(user) => return user.clone(),
+            User::Told(user) | User::Set(user) => return user.clone(),
             User::Unasked => return String::new(),
             User::OfCertificate(certificate) => certificate.common_name(),
             User::OfToken(read) => read(&self.token()),
@@ -116,21 +118,22 @@ impl Names {
     /// Empty: nobody knows, or nobody has asked.
     pub fn told_user(&self) -> String {
         match &*self.user.borrow() {
-            User::Told(user) => user.clone(),
+            User::Told(user) | User::Set(user) => user.clone(),
             User::Unasked | User::OfCertificate(_) | User::OfToken(_) => String::new(),
         }
     }
 
     /// Whether the record has to hear of them now, because one was told or set.
     pub fn are_for_record(&self) -> bool {
-        let is_told = self.is_id_told.get() || matches!(*self.user.borrow(), User::Told(_));
+        let is_told = self.is_id_told.get() || matches!(*self.user.borrow(), User::Told(_) | User::Set(_));
         is_told && !self.is_noted.replace(true)
     }
 }
 
-/// Whether a text may be the name of a user: it is short, and can stand in a header field.
+/// Whether a text may be the name of a user: it is short, and whoever reads a header field with it reads the same text.
 pub fn is_user(text: &str) -> bool {
-    text.len() <= USER_BYTES_MAX && may_be_value(text.as_bytes())
+    let is_blank_at_an_end = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    text.len() <= USER_BYTES_MAX && may_be_value(text.as_bytes()) && !is_blank_at_an_end
 }
 
 #[cfg(test)]
@@ -160,6 +163,9 @@ mod tests {
         for (user, known) in [
             ("alice", "alice"),
             ("a\r\nX-Admin: 1", ""),
+            (" alice", ""),
+            ("alice\t", ""),
+            ("alice b", "alice b"),
             ("Jürgen", "Jürgen"),
             ("", ""),
             (&long, ""),
@@ -206,10 +212,15 @@ mod tests {
             names.set_certificate(Arc::new(Certificate(name)));
             assert_eq!((names.are_for_record(), names.tell_user().as_str()), (false, user));
         }
-        let names = Names::of(RequestId::of(7));
-        names.set_certificate(Arc::new(Certificate(Some("carol"))));
-        names.set_token(b"alice", read);
-        assert_eq!(names.tell_user(), "alice");
+        for (asks, name) in [(false, Some("carol")), (true, Some("carol")), (true, None)] {
+            let names = Names::of(RequestId::of(7));
+            names.set_certificate(Arc::new(Certificate(name)));
+            if asks {
+                names.tell_user();
+            }
+            names.set_token(b"alice", read);
+            assert_eq!(names.tell_user(), "alice");
+        }
     }
 
     #[test]

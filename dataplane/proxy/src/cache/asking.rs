@@ -88,7 +88,7 @@ impl Asking<'_> {
 /// Adds the fields and cookies that rules and scripts write. They may follow from who the client is, which the server
 /// that answers by them cannot know, and so does not say in Vary.
 fn note_written(edits: &Edits<'_>, apart: &mut Cow<'_, [u8]>) {
-    for (kind, is_cookie, name, value) in edits.changes() {
+    for (kind, is_cookie, name, value) in edits.changes_to_answer() {
         if kind != EditKind::Remove {
             let apart = apart.to_mut();
             apart.extend_from_slice(if is_cookie { b"\0c" } else { b"\0f" });

@@ -15,7 +15,7 @@ use crate::{
     flow::{
         coding, excluded,
         judging::judge,
-        response::{Passed, Written, hear},
+        response::{Passed, Written, hear, leave_behind_error},
     },
     io::Io,
     proxy::Parties,
@@ -34,6 +34,9 @@ impl Parties<'_> {
         server.rtt_nanos = server.rtt_nanos.min(exchange.stamps.answered(io.now()));
         core.pools.timed(server.place, exchange.stamps.waited(io.now()), io.now());
         exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
+        if status >= 400 {
+            leave_behind_error(exchange, server);
+        }
         if status >= 400 || core.pools.heeds_good(server.place) {
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         }

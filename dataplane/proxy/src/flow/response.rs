@@ -410,10 +410,7 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &exchange.service, status, None);
             exchange.has_failed(io.now());
-            // Another connection would begin the client's authentication anew; streams of HTTP/2 share theirs.
-            if !server.binds && !server.connection.conn().is_stream() {
-                exchange.leave_server_behind_error();
-            }
+            leave_behind_error(exchange, server);
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
         } else if core.pools.heeds_good(server.place) {
             judge(exchange, &mut core.pools, client.call().is_some(), (server.place, status), io.now());
@@ -424,6 +421,14 @@ impl Parties<'_> {
         }
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
         Ok(if switches { Passed::Switch } else { Passed::Head })
+    }
+}
+
+/// The connection of the server ends behind an error, if the profile says so.
+pub(super) fn leave_behind_error(exchange: &mut Exchange, server: &Server) {
+    // Another connection would begin the client's authentication anew; streams of HTTP/2 share theirs.
+    if !server.binds && !server.connection.conn().is_stream() {
+        exchange.leave_server_behind_error();
     }
 }
 

@@ -776,3 +776,15 @@ fn requests_do_not_wait_for_a_response_that_is_too_large_for_its_share() {
         assert!(ask(&mut stage, ASK).1.is_some(), "all know that it is not stored");
     }
 }
+
+#[test]
+fn response_for_a_request_whose_server_learns_its_number_is_for_all() {
+    let value = Some(api::HeaderValue { variable: api::HeaderVariable::RequestId.into(), ..Default::default() });
+    let edits = vec![api::HeaderEdit { value, ..policies::edit(api::EditKind::Replace, "X-Request-ID", None) }];
+    let rule =
+        api::HttpRequestRule { rule: policies::rule("name", api::HttpMatch::default()), edits, ..Default::default() };
+    let set = api::HttpPolicySet { request_rules: vec![rule], ..Default::default() };
+    let mut stage = Stage::new(&policies::with(caching(|_| {}), set));
+    stored(&mut stage, FRESH, "hello");
+    assert!(answer(&mut stage, ASK).ends_with("hello"));
+}

@@ -714,3 +714,19 @@ fn pool_has_its_field_as_its_page_says() {
     let server = stage.connected();
     assert!(stage.sent(server).contains("X-Pool: blue\r\n"));
 }
+
+#[test]
+fn error_that_scripts_collect_ends_the_connection_of_its_server() {
+    for collects in [false, true] {
+        let back = if collects { WANTS_BACK } else { (RESP, "") };
+        let mut plan = scripted(&[back, (RESP_DATA, "local x = 1")]);
+        plan.virtual_services[0].http.as_mut().unwrap().close_servers_on_error = true;
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, get("shop.test", "/"));
+        let server = stage.connected();
+        stage.says(server, ok("", "no").replace("200 OK", "500 Oops"));
+        assert_eq!(status(&stage.sent(client)), "500");
+        assert_eq!(stage.closed(server), Some(Close::Flush), "collects {collects}");
+    }
+}
