@@ -681,10 +681,9 @@ impl<'p> Context<'p> {
         edits.append(by_rules);
         let besides = Besides { asked_host: exchange.asked_host(), prefix: exchange.prefix() };
         let goes_on = outgoing.keep_alive && !self.is_stream && head.status >= 200;
-        let told = http
-            .told_timeout
-            .filter(|_| goes_on)
-            .map_or(String::new(), |told| keep_alive_line(told.seconds_beside(told_timeout_s(&head.fields))));
+        let told = http.told_timeout.filter(|_| goes_on);
+        let told = told.map(|told| keep_alive_line(told.seconds_beside(told_timeout_s(&head.fields))));
+        let told = told.unwrap_or_default();
         let hop = if told.is_empty() { outgoing.hop } else { outgoing.hop.saying_that_it_stays() };
         let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
         let added = [added[0], added[1], told.as_bytes()];
