@@ -113,11 +113,15 @@ impl HostRule {
             source.values.iter().cloned().partition(|value| is_literal && has_port(value));
         let part = |values: Vec<String>| TextRule::compile(&TextMatch { values, negated: false, ..source.clone() });
         let is_name_end = matches!(source.criterion, Criterion::Equals | Criterion::EndsWith);
-        let without_root = |value: String| match value.strip_suffix('.') {
-            Some(name) if is_name_end => name.to_owned(),
-            _ => value,
+        let without_root = |value: String| {
+            let port = if has_port(&value) { value.rfind(':') } else { None };
+            let (name, port) = value.split_at(port.unwrap_or(value.len()));
+            match name.strip_suffix('.') {
+                Some(name) if is_name_end => format!("{name}{port}"),
+                _ => value,
+            }
         };
-        let bare: Vec<String> = bare.into_iter().map(without_root).collect();
+        let [bare, with_port] = [bare, with_port].map(|all| all.into_iter().map(without_root).collect::<Vec<_>>());
         let wants_bare = !bare.is_empty() || with_port.is_empty();
         Ok(Self {
             bare: wants_bare.then(|| part(bare)).transpose()?,
@@ -252,6 +256,26 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dot_of_the_root_makes_no_other_host() {
+        let table = |value: &str, criterion| {
+            let (values, groups) = (vec![value.to_owned()], Vec::new());
+            let source = TextMatch { criterion, negated: false, values, groups, case_sensitive: false, decoded: false };
+            let rule = HostRule::compile(&source).unwrap();
+            let value = |rule: &TextRule| String::from_utf8(rule.values[0].to_vec()).unwrap();
+            (rule.bare.as_ref().map(value), rule.with_port.as_ref().map(value))
+        };
+        for (value, criterion, bare, with_port) in [
+            ("a.test.", Criterion::Equals, Some("a.test"), None),
+            ("a.test.:80", Criterion::Equals, None, Some("a.test:80")),
+            ("test.:80", Criterion::EndsWith, None, Some("test:80")),
+            ("a.test.", Criterion::BeginsWith, Some("a.test."), None),
+            (":80", Criterion::EndsWith, None, Some(":80")),
+        ] {
+            assert_eq!(table(value, criterion), (bare.map(str::to_owned), with_port.map(str::to_owned)), "{value}");
+        }
+    }
 
     #[test]
     fn value_with_a_port_is_told_from_an_address() {

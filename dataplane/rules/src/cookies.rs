@@ -3,6 +3,7 @@
 use weir_wire::head::{Field, Fields, Name};
 
 pub(crate) const COOKIE: &[u8] = b"cookie";
+pub(crate) const SET_COOKIE: &[u8] = b"Set-Cookie";
 
 /// A request's field with cookies.
 pub(crate) fn is_cookie(field: &Field<'_>) -> bool {
@@ -12,7 +13,12 @@ pub(crate) fn is_cookie(field: &Field<'_>) -> bool {
 /// All cookies of a request, in their order.
 pub(crate) fn pairs<'f>(fields: &Fields<'f>) -> impl Iterator<Item = (&'f [u8], &'f [u8])> {
     let lines = fields.iter().filter(is_cookie);
-    lines.flat_map(|field| field.value.split(|&byte| byte == b';')).filter_map(pair)
+    lines.flat_map(|field| pairs_in(field.value))
+}
+
+/// The cookies of one line.
+pub(crate) fn pairs_in(line: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    line.split(|&byte| byte == b';').filter_map(pair)
 }
 
 /// The values of the cookies with this name.

@@ -121,6 +121,22 @@ impl Change<'_> {
         self.value.as_deref().unwrap_or_default()
     }
 
+    /// The field that it changes has the cookies of a request.
+    fn is_of_cookies(&self) -> bool {
+        !self.edit.cookie && is_same_in_cgi(self.edit.name.as_bytes(), cookies::COOKIE)
+    }
+
+    /// Whether it takes away a field that was there.
+    fn takes_away(&self, side: Side, name: &[u8], value: &[u8]) -> bool {
+        match self.edit.cookie {
+            true if side == Side::Response && name.eq_ignore_ascii_case(cookies::SET_COOKIE) => {
+                let (name, value) = cookies::set(value);
+                self.removes(true, name, value)
+            }
+            cookie => !cookie && self.removes(false, name, value),
+        }
+    }
+
     /// Whether it takes away a field, or a cookie, that was there.
     fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
         // Servers that read fields as CGI has them take `X_A` for `X-A`.
@@ -144,7 +160,6 @@ pub struct Edits<'p> {
     /// Path and query.
     pub(crate) target: Option<Vec<u8>>,
     pub(crate) host: Option<Vec<u8>>,
-    pub(crate) location: Option<Vec<u8>>,
 }
 
 /// Which head is edited.
@@ -156,7 +171,7 @@ enum Side {
 
 impl<'p> Edits<'p> {
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.target.is_none() && self.host.is_none() && self.location.is_none()
+        self.changes.is_empty() && self.target.is_none() && self.host.is_none()
     }
 
     /// The host that the server is asked for, if it is another one.
@@ -188,7 +203,6 @@ impl<'p> Edits<'p> {
         self.changes.extend(later.changes);
         self.target = later.target.or(self.target.take());
         self.host = later.host.or(self.host.take());
-        self.location = later.location.or(self.location.take());
     }
 
     /// The changes of fields and cookies: what is done, whether to a cookie, its name, and the value.
@@ -215,7 +229,7 @@ impl<'p> Edits<'p> {
         let text = |text: &Option<Vec<u8>>| text.as_ref().map_or(0, |text| text.len() + AROUND);
         let cookies = if self.edits_cookies() { fields.text_bytes() } else { 0 };
         let lines: usize = self.changes.iter().map(line).sum();
-        lines + text(&self.target) + text(&self.host) + text(&self.location) + cookies
+        lines + text(&self.target) + text(&self.host) + cookies
     }
 
     /// Adds the removal of a field.
@@ -246,7 +260,7 @@ impl<'p> Edits<'p> {
         if let Some(host) = &self.host {
             out.field(b"Host", [host.as_slice()]);
         }
-        self.write_added(out);
+        self.write_added(Side::Request, out);
         if self.edits_cookies() {
             self.write_cookies(fields, out);
         }
@@ -255,66 +269,67 @@ impl<'p> Edits<'p> {
     /// Writes a response for a client, in the same way.
     pub fn write_response<S: HeadSink>(&self, out: &mut S, write: impl FnOnce(&mut Edited<'_, '_, S>)) {
         write(&mut Edited { edits: self, side: Side::Response, takes_away: self.takes_away(), out });
-        if let Some(location) = &self.location {
-            out.field(b"Location", [location.as_slice()]);
-        }
-        self.write_added(out);
-        for (name, value) in added(&self.changes, true) {
-            out.field(b"Set-Cookie", [name, b"=", value]);
-        }
+        self.write_added(Side::Response, out);
     }
 
-    fn write_added(&self, out: &mut impl HeadSink) {
+    /// What is new at the end: a later change may take away what an earlier one has added.
+    fn write_added(&self, side: Side, out: &mut impl HeadSink) {
         if !self.takes_away() {
             // Nothing that one adds can be gone.
             return self.changes.iter().for_each(|change| out.field(change.edit.name.as_bytes(), [change.added()]));
         }
-        for (name, value) in added(&self.changes, false) {
-            out.field(name, [value]);
+        let cookies_apart = side == Side::Request && self.edits_cookies();
+        let mut added: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::new();
+        for change in &self.changes {
+            let (name, value) = match change.edit.cookie {
+                _ if cookies_apart && (change.edit.cookie || change.is_of_cookies()) => continue,
+                true => (cookies::SET_COOKIE, Cow::Owned([change.edit.name.as_bytes(), b"=", change.added()].concat())),
+                false => (change.edit.name.as_bytes(), Cow::Borrowed(change.added())),
+            };
+            added.retain(|(name, value)| !change.takes_away(side, name, value));
+            if change.edit.kind != EditKind::Remove {
+                added.push((name, value));
+            }
         }
+        added.iter().for_each(|(name, value)| out.field(name, [&**value]));
     }
 
+    /// The cookies of a request are one line, once one of them is edited.
     fn write_cookies(&self, fields: &Fields<'_>, out: &mut impl HeadSink) {
-        let all_go = self.removes(false, cookies::COOKIE, b"");
-        let stays = |pair: &(&[u8], &[u8])| !all_go && !self.removes(true, pair.0, pair.1);
-        // Also those that edits before it have added.
-        let from = self.changes.iter().rposition(|change| change.removes(false, cookies::COOKIE, b""));
-        let added = added(&self.changes[from.unwrap_or(0)..], true);
-        let mut line: Vec<u8> = Vec::new();
-        for (name, value) in cookies::pairs(fields).filter(stays).chain(added) {
-            let between: &[u8] = if line.is_empty() { b"" } else { b"; " };
-            [between, name, b"=", value].iter().for_each(|part| line.extend_from_slice(part));
+        let mut lines: Vec<Cow<'_, [u8]>> =
+            fields.iter().filter(is_cookie).map(|field| Cow::Borrowed(field.value)).collect();
+        for change in &self.changes {
+            let adds = change.edit.kind != EditKind::Remove;
+            if !change.edit.cookie {
+                lines.retain(|line| !change.removes(false, cookies::COOKIE, line));
+                lines.extend((adds && change.is_of_cookies()).then(|| Cow::Borrowed(change.added())));
+                continue;
+            }
+            let mut line: Vec<u8> = Vec::new();
+            let pairs = lines.iter().flat_map(|line| cookies::pairs_in(line));
+            let added = adds.then(|| (change.edit.name.as_bytes(), change.added()));
+            for (name, value) in pairs.filter(|pair| !change.removes(true, pair.0, pair.1)).chain(added) {
+                let between: &[u8] = if line.is_empty() { b"" } else { b"; " };
+                [between, name, b"=", value].iter().for_each(|part| line.extend_from_slice(part));
+            }
+            lines.clear();
+            lines.extend((!line.is_empty()).then_some(Cow::Owned(line)));
         }
-        if !line.is_empty() {
-            out.field(b"Cookie", [line.as_slice()]);
-        }
+        lines.iter().for_each(|line| out.field(b"Cookie", [&**line]));
     }
 
-    fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
-        self.changes.iter().any(|change| change.removes(cookie, name, value))
+    fn take_away(&self, side: Side, name: &[u8], value: &[u8]) -> bool {
+        self.changes.iter().any(|change| change.takes_away(side, name, value))
     }
 
     /// Whether something that was there may be gone.
     fn takes_away(&self) -> bool {
-        let replaces = self.host.is_some() || self.location.is_some();
-        replaces || self.changes.iter().any(|change| change.edit.cookie || change.edit.kind != EditKind::Add)
+        self.host.is_some() || self.changes.iter().any(|change| change.edit.cookie || change.edit.kind != EditKind::Add)
     }
 
     fn edits_cookies(&self) -> bool {
         self.changes.iter().any(|change| change.edit.cookie)
     }
-}
-
-/// What is new at the end: a later edit may remove what an earlier one has added.
-fn added<'c>(changes: &'c [Change<'_>], cookie: bool) -> Vec<(&'c [u8], &'c [u8])> {
-    let mut added: Vec<(&[u8], &[u8])> = Vec::new();
-    for change in changes.iter().filter(|change| change.edit.cookie == cookie) {
-        added.retain(|(name, value)| !change.removes(cookie, name, value));
-        if change.edit.kind != EditKind::Remove {
-            added.push((change.edit.name.as_bytes(), change.added()));
-        }
-    }
-    added
 }
 
 /// The sink of a head that is edited.
@@ -333,13 +348,9 @@ impl<S> Edited<'_, '_, S> {
         let is_gone = match self.side {
             Side::Request if field.name == Name::Host => edits.host.is_some(),
             Side::Request => edits.edits_cookies() && is_cookie(&field),
-            Side::Response if field.name == Name::Location && edits.location.is_some() => true,
-            Side::Response => {
-                let (name, value) = cookies::set(field.value);
-                field.name == Name::SetCookie && edits.removes(true, name, value)
-            }
+            Side::Response => false,
         };
-        !is_gone && !edits.removes(false, field.name_text, field.value)
+        !is_gone && !edits.take_away(self.side, field.name_text, field.value)
     }
 }
 

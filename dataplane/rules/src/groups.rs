@@ -1,6 +1,6 @@
 //! Groups of strings. Rules compare texts with the keys of a group, and may use the value of the key that matches.
 
-use std::sync::OnceLock;
+use std::{cmp::Reverse, sync::OnceLock};
 
 use aho_corasick::{Anchored, PatternID, automaton::Automaton, nfa::contiguous};
 use foldhash::{HashSet, HashSetExt};
@@ -77,8 +77,11 @@ impl StringGroup {
                 return expressions.find(text).map(|found| found.pattern().as_u32());
             }
         };
-        let key =
-            if self.longest_match { found.max_by_key(|found| found.0) } else { found.min_by_key(|found| found.0) };
+        // Of keys that differ in the case alone, the first one counts.
+        let key = match self.longest_match {
+            true => found.max_by_key(|found| (found.0, Reverse(found.1))),
+            false => found.min_by_key(|found| *found),
+        };
         key.map(|(_, key)| key)
     }
 
@@ -244,6 +247,22 @@ mod tests {
             });
             let quickest = quickest.min().unwrap();
             assert!(quickest.as_millis() < 50, "longest {longest}: {quickest:?}");
+        }
+    }
+
+    #[test]
+    fn first_of_keys_that_differ_in_case_alone_counts() {
+        use Criterion::*;
+        let pairs = ["/a", "/A", "/b"].map(|key| (key.to_owned(), format!("value of {key}")));
+        for longest in [false, true] {
+            let group = StringGroup::new(String::new(), String::new(), pairs.to_vec(), longest);
+            for criterion in [Equals, BeginsWith, EndsWith, Contains] {
+                assert_eq!(
+                    found(&group, criterion, "/a", true).as_deref(),
+                    Some("value of /a"),
+                    "{criterion:?} {longest}"
+                );
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     counted::{Coming, Counted, Refusal},
-    edits::{Edit, Edits, WantedNames},
+    edits::{Edit, EditKind, Edits, WantedNames},
     limit::RequestLimit,
     names::Names,
     pending::Pending,
@@ -208,8 +208,9 @@ impl Policies {
             judged.edits.add(&rule.action.edits, from, &head.fields, names);
             if let Some(to) = &rule.action.location {
                 let old = head.fields.among(NameSet::of(&[Name::Location])).next();
-                judged.edits.location =
-                    old.and_then(|field| to.location(&url_of(field.value)?)).or(judged.edits.location);
+                if let Some(new) = old.and_then(|field| to.location(&url_of(field.value)?)) {
+                    judged.edits.push(EditKind::Replace, false, "Location".to_owned(), Some(new));
+                }
             }
         }
         judged
