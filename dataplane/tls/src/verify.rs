@@ -597,6 +597,35 @@ mod tests {
         assert_eq!(verdict(&lists, &[EARLY], IN_2120), Ok(()), "it is good later");
     }
 
+    /// It is either refused when it is read, or it vouches for nobody.
+    #[test]
+    fn list_that_differs_from_the_one_that_its_issuer_signed_in_a_byte_or_its_end_lets_nobody_in() {
+        let changed = (0..CRL.len()).flat_map(|at| {
+            [1, 0x80].map(|bit| {
+                let mut list = CRL.to_vec();
+                list[at] ^= bit;
+                list
+            })
+        });
+        let cut = (0..CRL.len()).map(|length| CRL[..length].to_vec());
+        let (mut refused, mut taken) = (0, 0);
+        for list in changed.chain(cut) {
+            match Authorities::read(&asking(&[ROOT], &[&list])) {
+                Err(error) => {
+                    assert!(matches!(error, Error::ListUnreadable { position: 0, .. }), "{error}");
+                    refused += 1;
+                }
+                Ok(by) => {
+                    for chain in [&[CLIENT], &[REVOKED]] {
+                        assert!(verdict(&by, chain, IN_2027).is_err(), "{list:?}");
+                    }
+                    taken += 1;
+                }
+            }
+        }
+        assert!(refused > 100 && taken > 100, "{refused} are refused, {taken} are taken");
+    }
+
     /// Any chains in any order, at any time, by authorities and lists that change.
     #[test]
     fn verdict_is_the_same_whether_a_chain_is_known_or_not() {
