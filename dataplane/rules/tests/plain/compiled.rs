@@ -266,7 +266,7 @@ fn response_to(
         other => panic!("{other:?}: {text}"),
     };
     let head: &ResponseHead<'_> = &read.head;
-    let judged = policies.judge_response(&judged.due, head, from);
+    let judged = policies.judge_response(&judged.due, head, (from, None));
     outcome.named[2] = named(&judged.rules);
     outcome.log |= judged.log;
     outcome.all_headers |= judged.all_headers;
