@@ -158,13 +158,16 @@ var chosenBy = map[dataplanev1.Chosen]string{
 }
 
 var algorithms = map[dataplanev1.Algorithm]string{
-	dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS: "LB_ALGORITHM_LEAST_CONNECTIONS",
-	dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN:       "LB_ALGORITHM_ROUND_ROBIN",
-	dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH:   "LB_ALGORITHM_CONSISTENT_HASH",
-	dataplanev1.Algorithm_ALGORITHM_RANDOM:            "LB_ALGORITHM_RANDOM",
-	dataplanev1.Algorithm_ALGORITHM_FASTEST_RESPONSE:  "LB_ALGORITHM_FASTEST_RESPONSE",
-	dataplanev1.Algorithm_ALGORITHM_LEAST_LOAD:        "LB_ALGORITHM_LEAST_LOAD",
-	dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS:    "LB_ALGORITHM_FEWEST_SERVERS",
+	dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS:     "LB_ALGORITHM_LEAST_CONNECTIONS",
+	dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN:           "LB_ALGORITHM_ROUND_ROBIN",
+	dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH:       "LB_ALGORITHM_CONSISTENT_HASH",
+	dataplanev1.Algorithm_ALGORITHM_RANDOM:                "LB_ALGORITHM_RANDOM",
+	dataplanev1.Algorithm_ALGORITHM_FASTEST_RESPONSE:      "LB_ALGORITHM_FASTEST_RESPONSE",
+	dataplanev1.Algorithm_ALGORITHM_LEAST_LOAD:            "LB_ALGORITHM_LEAST_LOAD",
+	dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS:        "LB_ALGORITHM_FEWEST_SERVERS",
+	dataplanev1.Algorithm_ALGORITHM_FEWEST_TASKS:          "LB_ALGORITHM_FEWEST_TASKS",
+	dataplanev1.Algorithm_ALGORITHM_CORE_AFFINITY:         "LB_ALGORITHM_CORE_AFFINITY",
+	dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN_OF_ENGINE: "LB_ALGORITHM_ROUND_ROBIN",
 }
 
 var hashInputs = map[dataplanev1.HashInput]string{

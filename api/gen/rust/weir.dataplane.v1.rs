@@ -1195,6 +1195,13 @@ pub struct GroupMember {
     #[prost(uint32, tag = "3")]
     pub priority: u32,
 }
+/// How many tasks a server had when a health monitor asked last. What was sent to the server since then comes on top.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskReport {
+    /// at most 1,000,000; unset: not known
+    #[prost(uint32, optional, tag = "1")]
+    pub tasks: ::core::option::Option<u32>,
+}
 /// What a client gets when no server can take its request.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FailAnswer {
@@ -2049,6 +2056,9 @@ pub struct ServerState {
     pub server_id: ::prost::alloc::string::String,
     #[prost(bool, tag = "3")]
     pub up: bool,
+    /// for ALGORITHM_FEWEST_TASKS; unset: nothing new is known
+    #[prost(message, optional, tag = "4")]
+    pub tasks: ::core::option::Option<TaskReport>,
 }
 /// Go on serving, but end each client's connection with its next response. Drain comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2820,6 +2830,12 @@ pub struct Pool {
     /// HASH_INPUT_TLS_SESSION, and not the HASH_INPUT_SOURCE_ADDRESS that data planes go by which do not know it.
     #[prost(bool, tag = "691")]
     pub hashes_tls_session: bool,
+    /// in data planes that know it, in place of algorithm; 0: algorithm counts
+    #[prost(enumeration = "Algorithm", tag = "692")]
+    pub newer_algorithm: i32,
+    /// for ALGORITHM_CORE_AFFINITY: so many workers share each server
+    #[prost(uint32, tag = "693")]
+    pub core_nonaffinity: u32,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3602,6 +3618,10 @@ pub enum Algorithm {
     FastestResponse = 4,
     LeastLoad = 5,
     FewestServers = 6,
+    FewestTasks = 7,
+    CoreAffinity = 8,
+    /// all workers take turns together
+    RoundRobinOfEngine = 9,
 }
 impl Algorithm {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -3617,6 +3637,9 @@ impl Algorithm {
             Self::FastestResponse => "ALGORITHM_FASTEST_RESPONSE",
             Self::LeastLoad => "ALGORITHM_LEAST_LOAD",
             Self::FewestServers => "ALGORITHM_FEWEST_SERVERS",
+            Self::FewestTasks => "ALGORITHM_FEWEST_TASKS",
+            Self::CoreAffinity => "ALGORITHM_CORE_AFFINITY",
+            Self::RoundRobinOfEngine => "ALGORITHM_ROUND_ROBIN_OF_ENGINE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -3629,6 +3652,9 @@ impl Algorithm {
             "ALGORITHM_FASTEST_RESPONSE" => Some(Self::FastestResponse),
             "ALGORITHM_LEAST_LOAD" => Some(Self::LeastLoad),
             "ALGORITHM_FEWEST_SERVERS" => Some(Self::FewestServers),
+            "ALGORITHM_FEWEST_TASKS" => Some(Self::FewestTasks),
+            "ALGORITHM_CORE_AFFINITY" => Some(Self::CoreAffinity),
+            "ALGORITHM_ROUND_ROBIN_OF_ENGINE" => Some(Self::RoundRobinOfEngine),
             _ => None,
         }
     }

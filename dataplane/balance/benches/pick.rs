@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, hint::black_box, time::Instant};
 
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, ServerSpec, Ties};
+use weir_balance::{Algorithm, Balancer, Cores, HashKey, PoolSpec, ServerSpec, Tickets, Ties};
 
 const SERVERS: u32 = 1_000;
 const ROUNDS: u64 = 10_000;
@@ -44,6 +44,8 @@ fn report(what: &str, algorithm: Algorithm, ratios: u32) {
         ramp_ns: 0,
         slow_ns: 0,
         ties: Ties::default(),
+        cores: Cores::default(),
+        tickets: Tickets::default(),
     };
     let mut balancer = Balancer::new(&spec);
     let keys: Vec<_> = (0..ROUNDS).map(|number| HashKey::of(&number.to_be_bytes())).collect();

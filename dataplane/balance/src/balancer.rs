@@ -1,5 +1,6 @@
 //! The balancer of one pool on one worker: which servers can be chosen, how busy each is, and the choice.
 
+mod apart;
 mod drawing;
 pub(crate) mod preview;
 pub(crate) mod waiting;
@@ -9,6 +10,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::{
     average::{Mean, Rate},
+    cores::Cores,
     errors::Errors,
     fill::Fill,
     hash::HashKey,
@@ -17,6 +19,8 @@ use crate::{
     order::{Order, POSITIONS_MAX, Rank},
     ramp::Ramp,
     ring::Ring,
+    tasks::Tasks,
+    turns::{Tickets, Turns},
 };
 
 /// Servers of one pool; a Plan with more is refused by `snapshot`.
@@ -54,6 +58,13 @@ pub enum Algorithm {
     /// The first one in the order of the pool that is not full, and whose answers are not slow. If all are: that with
     /// the fewest connections, as above.
     FewestServers,
+    /// The fewest [tasks](Balancer::set_tasks) in proportion to the ratio; among equals whose turn is next.
+    FewestTasks,
+    /// The fewest connections as above, of the servers that the [worker](PoolSpec::cores) uses. While none of these takes
+    /// requests: of those that the next worker uses, and so on.
+    CoreAffinity,
+    /// In turn as above, but the turns are those of [all workers](PoolSpec::tickets).
+    RoundRobinOfEngine,
 }
 
 /// How a server is found.
@@ -62,14 +73,17 @@ enum Way {
     Order,
     Ring,
     Lots,
+    Turns,
 }
 
 impl Algorithm {
     fn way(self) -> Way {
         match self {
             Self::LeastConnections | Self::RoundRobin | Self::FewestServers => Way::Order,
+            Self::FewestTasks | Self::CoreAffinity => Way::Order,
             Self::ConsistentHash => Way::Ring,
             Self::Random | Self::FastestResponse | Self::LeastLoad => Way::Lots,
+            Self::RoundRobinOfEngine => Way::Turns,
         }
     }
 }
@@ -89,6 +103,9 @@ pub struct PoolSpec {
     /// For [`Algorithm::FewestServers`]: answers that take longer are slow; 0: those that take twice as long as usual.
     pub slow_ns: u64,
     pub ties: Ties,
+    pub cores: Cores,
+    /// For [`Algorithm::RoundRobinOfEngine`].
+    pub tickets: Tickets,
 }
 
 /// What becomes of requests that are bound to a server which takes none.
@@ -172,6 +189,15 @@ pub struct Balancer {
     needs_all: bool,
     /// No trial of a suspect server is due before.
     next_trial_ns: u64,
+    workers: u32,
+    /// By position, for [`Algorithm::FewestTasks`]; empty for others.
+    tasks: Vec<Tasks>,
+    /// What servers say that they have, in the mean and in proportion to the ratio.
+    usual_tasks: u64,
+    /// By position, for [`Algorithm::CoreAffinity`]: how many workers further on a server is used first.
+    distances: Vec<u32>,
+    /// For [`Algorithm::RoundRobinOfEngine`], of those that stand and are not suspect.
+    turns: Turns,
 }
 
 #[derive(Debug)]
@@ -231,6 +257,11 @@ impl Balancer {
             lots_lag: false,
             needs_all: false,
             next_trial_ns: u64::MAX,
+            workers: 1,
+            tasks: Vec::new(),
+            usual_tasks: 0,
+            distances: Vec::new(),
+            turns: Turns::default(),
         };
         balancer.reconcile(spec);
         // They are all new: none has to catch up with others.
@@ -245,6 +276,8 @@ impl Balancer {
     /// Takes a changed pool. A server that stays keeps its connections, turn and state. In a pool that has lost its
     /// monitors all servers are up.
     pub fn reconcile(&mut self, spec: &PoolSpec) {
+        let adapted = self.set_apart(spec);
+        let spec = adapted.as_ref().unwrap_or(spec);
         let mut known: HashMap<u32, Server> = self.servers.drain(..).map(|server| (server.spec.id, server)).collect();
         let count = spec.servers.len();
         let ramps = spec.ramp_ns > 0;
@@ -299,7 +332,7 @@ impl Balancer {
         self.next_step_ns = if ramps || has_errors { 0 } else { u64::MAX };
         self.ring = match spec.algorithm.way() {
             Way::Ring => Ring::of(spec.servers.iter().map(|server| (server.key, server.ratio))),
-            Way::Order | Way::Lots => Ring::default(),
+            Way::Order | Way::Lots | Way::Turns => Ring::default(),
         };
         (self.ring_is_old, self.lots_are_old) = (true, true);
         self.census = Census {
@@ -311,6 +344,7 @@ impl Balancer {
         self.needs_all = self.census.needs_all();
         self.next_trial_ns = self.earliest_trial_ns();
         self.order = Order::with_positions(self.servers.len());
+        self.follow_tasks();
         (0..self.servers.len()).for_each(|position| self.rank(position));
     }
 
@@ -336,6 +370,7 @@ impl Balancer {
                 Bound::Nothing => return None,
             },
             Way::Lots => self.next_drawn(now_ns, exclude),
+            Way::Turns => self.next_by_ticket(exclude),
         };
         let position = position.or_else(|| self.next_suspect(exclude))?;
         self.begin(position, now_ns);
@@ -555,7 +590,10 @@ impl Balancer {
             Algorithm::RoundRobin => (0, server.turn),
             Algorithm::FewestServers if server.fill.has_room(server.connections) => (0, position as u64),
             Algorithm::FewestServers => (1 + load(), server.turn),
+            Algorithm::FewestTasks => return self.rank_by_tasks(position),
+            Algorithm::CoreAffinity => (self.load_by_distance(position), server.turn),
             Algorithm::ConsistentHash | Algorithm::Random | Algorithm::FastestResponse | Algorithm::LeastLoad => return,
+            Algorithm::RoundRobinOfEngine => return,
         };
         if server.eligible() && (self.needs_all || !server.suspect) {
             self.order.put(Rank::new(load, turn, server.picked, position));
@@ -722,6 +760,8 @@ mod tests {
             ramp_ns: 0,
             slow_ns: 0,
             ties: Ties::default(),
+            cores: Cores::default(),
+            tickets: Tickets::default(),
         });
         balancer.now += now;
         balancer.servers.iter_mut().for_each(|server| server.turn += now);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_balance::{Algorithm, Balancer, Failure, HashKey, PoolSpec, ServerSpec, Ties};
+use weir_balance::{Algorithm, Balancer, Cores, Failure, HashKey, PoolSpec, ServerSpec, Tickets, Ties};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -26,6 +26,8 @@ fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
         ramp_ns: 0,
         slow_ns: 0,
         ties: Ties::default(),
+        cores: Cores::default(),
+        tickets: Tickets::default(),
     }
 }
 

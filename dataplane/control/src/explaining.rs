@@ -183,6 +183,9 @@ fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
         Algorithm::FastestResponse => v1::Algorithm::FastestResponse,
         Algorithm::LeastLoad => v1::Algorithm::LeastLoad,
         Algorithm::FewestServers => v1::Algorithm::FewestServers,
+        Algorithm::FewestTasks => v1::Algorithm::FewestTasks,
+        Algorithm::CoreAffinity => v1::Algorithm::CoreAffinity,
+        Algorithm::RoundRobinOfEngine => v1::Algorithm::RoundRobinOfEngine,
     }
     .into();
     answer.hash_input = match pool.hash_input {

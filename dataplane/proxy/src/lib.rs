@@ -56,6 +56,7 @@ mod server;
 mod sessions;
 mod shortage;
 mod table;
+mod tasks;
 mod tunnel;
 
 pub use limits::Limits;

@@ -345,6 +345,9 @@ fn measure(mut rng: Rng, plan: &mut api::Plan) {
         api::Algorithm::FastestResponse,
         api::Algorithm::LeastLoad,
         api::Algorithm::FewestServers,
+        api::Algorithm::FewestTasks,
+        api::Algorithm::CoreAffinity,
+        api::Algorithm::RoundRobinOfEngine,
     ];
     if rng.chance(40) {
         let (algorithm, slow_ms) = (rng.pick(&algorithms), rng.pick(&[0, 5]));

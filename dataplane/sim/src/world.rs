@@ -381,6 +381,7 @@ impl World {
                 self.ledger.tell(now, "world", format_args!("server {server} is {}", if *up { "up" } else { "down" }));
                 let name = self.scenario.servers[*server].address.to_string();
                 self.proxy.set_server_up(&mut self.network, "pool", &name, *up);
+                self.proxy.set_tasks(&self.network, "pool", &name, up.then_some(*server as u32));
             }
             Change::Drain => {
                 self.ledger.tell(now, "world", "the engine drains");

@@ -198,9 +198,7 @@ impl<'c> Draft<'c> {
             let mut reader = PoolReader {
                 pool_ids: &mut self.pool_ids,
                 server_ids: &mut self.server_ids,
-                workers: self.worker.workers,
-                offset: self.worker.offset,
-                tallies: &self.worker.tallies,
+                worker: self.worker,
                 tls: ServerTlsReader {
                     certificates: &self.certificates,
                     pki_profiles: &self.pki_profiles,

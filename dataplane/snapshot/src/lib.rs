@@ -48,6 +48,7 @@ mod service_tls;
 mod shared;
 mod snapshot;
 mod subnet;
+mod tickets;
 mod tls;
 mod tls_selectors;
 mod tokens;

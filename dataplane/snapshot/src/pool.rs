@@ -8,7 +8,7 @@ use std::{
 
 use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
-use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Ties, WhenDown};
+use weir_balance::{Algorithm, Cores, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Tickets, Ties, WhenDown};
 use weir_policy::{Named, Persistence, PersistenceSettings, is_host};
 use weir_rate::Tallies;
 use weir_rules::Excess;
@@ -21,6 +21,7 @@ use crate::{
     ids::Renumbering,
     kept::{both_or_neither, reference},
     server_tls::{KeptServerTls, ServerTlsReader},
+    worker::Worker,
 };
 
 /// The streams that one connection to a server carries at most, whatever the server allows.
@@ -220,9 +221,7 @@ pub(crate) struct KeptPool {
 pub(crate) struct PoolReader<'s> {
     pub pool_ids: &'s mut Renumbering,
     pub server_ids: &'s mut Renumbering,
-    pub workers: u32,
-    pub offset: u32,
-    pub tallies: &'s Tallies,
+    pub worker: &'s Worker,
     pub tls: ServerTlsReader<'s>,
 }
 
@@ -259,7 +258,7 @@ impl PoolReader<'_> {
         let names = servers.iter().map(|server| server.name.as_str());
         let connect_rate = source.connect_rate.as_ref();
         let connect_rate = connect_rate
-            .and_then(|rate| ConnectRate::read(rate, (subject, &source.uuid), names, self.tallies, findings));
+            .and_then(|rate| ConnectRate::read(rate, (subject, &source.uuid), names, &self.worker.tallies, findings));
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
@@ -276,10 +275,16 @@ impl PoolReader<'_> {
                 servers: specs,
                 monitored: source.monitored,
                 watches: source.inline_health,
-                offset: self.offset,
+                offset: self.worker.offset,
                 ramp_ns: u64::from(source.ramp_ms) * NANOS_PER_MS,
                 slow_ns: u64::from(source.slow_ms) * NANOS_PER_MS,
                 ties: ties?,
+                cores: Cores {
+                    worker: self.worker.index,
+                    workers: self.worker.workers,
+                    nonaffinity: source.core_nonaffinity,
+                },
+                tickets: self.tickets(source, algorithm),
             },
             hash_input: hash_input?,
             timeouts: timeouts(source),
@@ -339,7 +344,14 @@ impl PoolReader<'_> {
 
     /// Limits on connections apply to the engine, so each worker gets its share, and at least one.
     fn share(&self, connections: u32) -> u32 {
-        connections.div_ceil(self.workers.max(1))
+        connections.div_ceil(self.worker.workers.max(1))
+    }
+
+    fn tickets(&self, source: &v1::Pool, algorithm: Option<Algorithm>) -> Tickets {
+        match algorithm {
+            Some(Algorithm::RoundRobinOfEngine) => self.worker.tickets.of(&source.uuid),
+            _ => Tickets::default(),
+        }
     }
 
     /// The balancer counts requests. Where a connection carries many of them, the limit of connections is the proxy's.
@@ -491,7 +503,8 @@ fn ties(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option
 }
 
 fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Algorithm> {
-    match v1::Algorithm::try_from(source.algorithm) {
+    let newer = v1::Algorithm::try_from(source.newer_algorithm).ok().filter(|newer| *newer != v1::Algorithm::default());
+    match newer.map_or_else(|| v1::Algorithm::try_from(source.algorithm), Ok) {
         Ok(v1::Algorithm::LeastConnections) => Some(Algorithm::LeastConnections),
         Ok(v1::Algorithm::RoundRobin) => Some(Algorithm::RoundRobin),
         Ok(v1::Algorithm::ConsistentHash) => Some(Algorithm::ConsistentHash),
@@ -499,6 +512,9 @@ fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> O
         Ok(v1::Algorithm::FastestResponse) => Some(Algorithm::FastestResponse),
         Ok(v1::Algorithm::LeastLoad) => Some(Algorithm::LeastLoad),
         Ok(v1::Algorithm::FewestServers) => Some(Algorithm::FewestServers),
+        Ok(v1::Algorithm::FewestTasks) => Some(Algorithm::FewestTasks),
+        Ok(v1::Algorithm::CoreAffinity) => Some(Algorithm::CoreAffinity),
+        Ok(v1::Algorithm::RoundRobinOfEngine) => Some(Algorithm::RoundRobinOfEngine),
         Err(_) => {
             findings.error(pool, "lb_algorithm", "is unknown to this engine; upgrade the engine");
             None

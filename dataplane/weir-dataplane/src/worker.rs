@@ -181,6 +181,11 @@ impl<D: Driver> Worker<D> {
     fn set_servers_up(&mut self, states: &States) {
         let verdicts = states.iter().map(|state| (&*state.pool_uuid, &*state.server_id, state.up));
         self.proxy.set_servers_up(&mut self.driver, verdicts);
+        for state in states.iter() {
+            if let Some(report) = &state.tasks {
+                self.proxy.set_tasks(&self.driver, &state.pool_uuid, &state.server_id, report.tasks);
+            }
+        }
     }
 
     fn listen(&mut self, socket: OwnedFd) {

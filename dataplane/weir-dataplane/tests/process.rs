@@ -344,7 +344,7 @@ fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
     agent.apply(plan);
     assert!(get(address).starts_with("HTTP/1.1 503"));
     for up in [true, false] {
-        let state = ServerState { pool_uuid: "pool-1".into(), server_id: origin.to_string(), up };
+        let state = ServerState { pool_uuid: "pool-1".into(), server_id: origin.to_string(), up, tasks: None };
         agent.send(Frame::ServerStates(ServerStates { states: vec![state], sample_later: false }));
         agent.sample_when(|sample| sample.servers[0].up == up);
         assert!(get(address).starts_with(if up { "HTTP/1.1 200" } else { "HTTP/1.1 503" }));

@@ -116,7 +116,7 @@ impl Balancer {
         self.lots.around(numbers.next()).take(steps_max).find(|position| may(*position))
     }
 
-    fn is_drawn(&self, server: &Server) -> bool {
+    pub(super) fn is_drawn(&self, server: &Server) -> bool {
         server.stands() && (self.needs_all || !server.suspect)
     }
 
@@ -172,6 +172,7 @@ impl Balancer {
         self.next_step_ns = next_step_ns.max(now_ns.saturating_add(STEP_NS_MIN));
         self.lots_are_old |= std::mem::take(&mut self.lots_lag);
         self.errors = self.sum_errors();
+        self.follow_tasks();
         if !coming_back.is_empty() {
             coming_back.into_iter().for_each(|id| self.change(id, |server| server.health.errors.fade(now_ns)));
             self.next_trial_ns = self.earliest_trial_ns();

@@ -48,6 +48,7 @@ impl Balancer {
                 self.renew_lots();
                 self.drawn(now_ns, &[], &mut self.numbers.clone())
             }
+            Way::Turns => self.next_turn(),
         };
         let of = |position: usize| match self.servers[position].suspect && !self.needs_all {
             true => (position, Reason::Trial),

@@ -44,7 +44,7 @@ impl Balancer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, PoolSpec, ServerSpec, Ties};
+    use crate::{Algorithm, Cores, PoolSpec, ServerSpec, Tickets, Ties};
 
     fn pool(max_connections: u32, ties: Ties) -> Balancer {
         let server =
@@ -58,6 +58,8 @@ mod tests {
             ramp_ns: 0,
             slow_ns: 0,
             ties,
+            cores: Cores::default(),
+            tickets: Tickets::default(),
         })
     }
 

@@ -1,9 +1,9 @@
 //! Pools for tests of the balancer.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use weir_balance::{Algorithm, HashKey, PoolSpec, ServerSpec, Ties};
+use weir_balance::{Algorithm, Cores, HashKey, PoolSpec, ServerSpec, Tickets, Ties};
 
-pub const ALGORITHMS: [Algorithm; 7] = [
+pub const ALGORITHMS: [Algorithm; 10] = [
     Algorithm::RoundRobin,
     Algorithm::LeastConnections,
     Algorithm::ConsistentHash,
@@ -11,6 +11,9 @@ pub const ALGORITHMS: [Algorithm; 7] = [
     Algorithm::FastestResponse,
     Algorithm::LeastLoad,
     Algorithm::FewestServers,
+    Algorithm::FewestTasks,
+    Algorithm::CoreAffinity,
+    Algorithm::RoundRobinOfEngine,
 ];
 
 pub fn server(id: u32, ratio: u32) -> ServerSpec {
@@ -29,6 +32,8 @@ pub fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
         ramp_ns: 0,
         slow_ns: 0,
         ties: Ties::default(),
+        cores: Cores::default(),
+        tickets: Tickets::default(),
     }
 }
 

@@ -76,6 +76,9 @@ fn plan(rng: &mut Rng) -> api::Plan {
         api::Algorithm::Random,
         api::Algorithm::LeastLoad,
         api::Algorithm::FewestServers,
+        api::Algorithm::FewestTasks,
+        api::Algorithm::CoreAffinity,
+        api::Algorithm::RoundRobinOfEngine,
     ];
     let pool = api::Pool {
         uuid: POOL.into(),

@@ -1,6 +1,7 @@
 //! Valid, invalid and changing Plans, and their snapshots.
 #![allow(clippy::unwrap_used)]
 
+mod algorithms;
 mod changes;
 mod contents;
 mod damage;

@@ -585,13 +585,16 @@ func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
 type Algorithm int32
 
 const (
-	Algorithm_ALGORITHM_LEAST_CONNECTIONS Algorithm = 0
-	Algorithm_ALGORITHM_ROUND_ROBIN       Algorithm = 1
-	Algorithm_ALGORITHM_CONSISTENT_HASH   Algorithm = 2
-	Algorithm_ALGORITHM_RANDOM            Algorithm = 3
-	Algorithm_ALGORITHM_FASTEST_RESPONSE  Algorithm = 4
-	Algorithm_ALGORITHM_LEAST_LOAD        Algorithm = 5
-	Algorithm_ALGORITHM_FEWEST_SERVERS    Algorithm = 6
+	Algorithm_ALGORITHM_LEAST_CONNECTIONS     Algorithm = 0
+	Algorithm_ALGORITHM_ROUND_ROBIN           Algorithm = 1
+	Algorithm_ALGORITHM_CONSISTENT_HASH       Algorithm = 2
+	Algorithm_ALGORITHM_RANDOM                Algorithm = 3
+	Algorithm_ALGORITHM_FASTEST_RESPONSE      Algorithm = 4
+	Algorithm_ALGORITHM_LEAST_LOAD            Algorithm = 5
+	Algorithm_ALGORITHM_FEWEST_SERVERS        Algorithm = 6
+	Algorithm_ALGORITHM_FEWEST_TASKS          Algorithm = 7
+	Algorithm_ALGORITHM_CORE_AFFINITY         Algorithm = 8
+	Algorithm_ALGORITHM_ROUND_ROBIN_OF_ENGINE Algorithm = 9 // all workers take turns together
 )
 
 // Enum value maps for Algorithm.
@@ -604,15 +607,21 @@ var (
 		4: "ALGORITHM_FASTEST_RESPONSE",
 		5: "ALGORITHM_LEAST_LOAD",
 		6: "ALGORITHM_FEWEST_SERVERS",
+		7: "ALGORITHM_FEWEST_TASKS",
+		8: "ALGORITHM_CORE_AFFINITY",
+		9: "ALGORITHM_ROUND_ROBIN_OF_ENGINE",
 	}
 	Algorithm_value = map[string]int32{
-		"ALGORITHM_LEAST_CONNECTIONS": 0,
-		"ALGORITHM_ROUND_ROBIN":       1,
-		"ALGORITHM_CONSISTENT_HASH":   2,
-		"ALGORITHM_RANDOM":            3,
-		"ALGORITHM_FASTEST_RESPONSE":  4,
-		"ALGORITHM_LEAST_LOAD":        5,
-		"ALGORITHM_FEWEST_SERVERS":    6,
+		"ALGORITHM_LEAST_CONNECTIONS":     0,
+		"ALGORITHM_ROUND_ROBIN":           1,
+		"ALGORITHM_CONSISTENT_HASH":       2,
+		"ALGORITHM_RANDOM":                3,
+		"ALGORITHM_FASTEST_RESPONSE":      4,
+		"ALGORITHM_LEAST_LOAD":            5,
+		"ALGORITHM_FEWEST_SERVERS":        6,
+		"ALGORITHM_FEWEST_TASKS":          7,
+		"ALGORITHM_CORE_AFFINITY":         8,
+		"ALGORITHM_ROUND_ROBIN_OF_ENGINE": 9,
 	}
 )
 
@@ -1563,6 +1572,7 @@ type ServerState struct {
 	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	Up            bool                   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`
+	Tasks         *TaskReport            `protobuf:"bytes,4,opt,name=tasks,proto3" json:"tasks,omitempty"` // for ALGORITHM_FEWEST_TASKS; unset: nothing new is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1616,6 +1626,13 @@ func (x *ServerState) GetUp() bool {
 		return x.Up
 	}
 	return false
+}
+
+func (x *ServerState) GetTasks() *TaskReport {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
 }
 
 // Go on serving, but end each client's connection with its next response. Drain comes next.
@@ -4302,7 +4319,9 @@ type Pool struct {
 	ConnectRate       *RateLimit `protobuf:"bytes,682,opt,name=connect_rate,json=connectRate,proto3" json:"connect_rate,omitempty"`             // of new connections to each server, on this engine; unset: no limit
 	WaitsForHashed    bool       `protobuf:"varint,681,opt,name=waits_for_hashed,json=waitsForHashed,proto3" json:"waits_for_hashed,omitempty"` // for ALGORITHM_CONSISTENT_HASH: so does a request for the server that its key leads to
 	// HASH_INPUT_TLS_SESSION, and not the HASH_INPUT_SOURCE_ADDRESS that data planes go by which do not know it.
-	HashesTlsSession bool `protobuf:"varint,691,opt,name=hashes_tls_session,json=hashesTlsSession,proto3" json:"hashes_tls_session,omitempty"`
+	HashesTlsSession bool      `protobuf:"varint,691,opt,name=hashes_tls_session,json=hashesTlsSession,proto3" json:"hashes_tls_session,omitempty"`
+	NewerAlgorithm   Algorithm `protobuf:"varint,692,opt,name=newer_algorithm,json=newerAlgorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"newer_algorithm,omitempty"` // in data planes that know it, in place of algorithm; 0: algorithm counts
+	CoreNonaffinity  uint32    `protobuf:"varint,693,opt,name=core_nonaffinity,json=coreNonaffinity,proto3" json:"core_nonaffinity,omitempty"`                               // for ALGORITHM_CORE_AFFINITY: so many workers share each server
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4587,6 +4606,20 @@ func (x *Pool) GetHashesTlsSession() bool {
 		return x.HashesTlsSession
 	}
 	return false
+}
+
+func (x *Pool) GetNewerAlgorithm() Algorithm {
+	if x != nil {
+		return x.NewerAlgorithm
+	}
+	return Algorithm_ALGORITHM_LEAST_CONNECTIONS
+}
+
+func (x *Pool) GetCoreNonaffinity() uint32 {
+	if x != nil {
+		return x.CoreNonaffinity
+	}
+	return 0
 }
 
 // After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
@@ -6371,11 +6404,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\tR\amessage\"i\n" +
 	"\fServerStates\x126\n" +
 	"\x06states\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.ServerStateR\x06states\x12!\n" +
-	"\fsample_later\x18\x02 \x01(\bR\vsampleLater\"W\n" +
+	"\fsample_later\x18\x02 \x01(\bR\vsampleLater\"\x8c\x01\n" +
 	"\vServerState\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x0e\n" +
-	"\x02up\x18\x03 \x01(\bR\x02up\"\a\n" +
+	"\x02up\x18\x03 \x01(\bR\x02up\x123\n" +
+	"\x05tasks\x18\x04 \x01(\v2\x1d.weir.dataplane.v1.TaskReportR\x05tasks\"\a\n" +
 	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
@@ -6658,7 +6692,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xa4\x0e\n" +
+	"revocation\"\x98\x0f\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6703,7 +6737,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13request_queue_depth\x18\xa8\x05 \x01(\rH\x03R\x11requestQueueDepth\x88\x01\x01\x12@\n" +
 	"\fconnect_rate\x18\xaa\x05 \x01(\v2\x1c.weir.dataplane.v1.RateLimitR\vconnectRate\x12)\n" +
 	"\x10waits_for_hashed\x18\xa9\x05 \x01(\bR\x0ewaitsForHashed\x12-\n" +
-	"\x12hashes_tls_session\x18\xb3\x05 \x01(\bR\x10hashesTlsSessionB\x0e\n" +
+	"\x12hashes_tls_session\x18\xb3\x05 \x01(\bR\x10hashesTlsSession\x12F\n" +
+	"\x0fnewer_algorithm\x18\xb4\x05 \x01(\x0e2\x1c.weir.dataplane.v1.AlgorithmR\x0enewerAlgorithm\x12*\n" +
+	"\x10core_nonaffinity\x18\xb5\x05 \x01(\rR\x0fcoreNonaffinityB\x0e\n" +
 	"\f_hashed_bitsB\x15\n" +
 	"\x13_disable_timeout_msB\x12\n" +
 	"\x10_down_timeout_msB\x16\n" +
@@ -6914,7 +6950,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"UdpAnswers\x12\x17\n" +
 	"\x13UDP_ANSWERS_UNKNOWN\x10\x00\x12\x18\n" +
 	"\x14UDP_ANSWERS_ONE_EACH\x10\x01\x12\x14\n" +
-	"\x10UDP_ANSWERS_NONE\x10\x02*\xd4\x01\n" +
+	"\x10UDP_ANSWERS_NONE\x10\x02*\xb2\x02\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
@@ -6922,7 +6958,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10ALGORITHM_RANDOM\x10\x03\x12\x1e\n" +
 	"\x1aALGORITHM_FASTEST_RESPONSE\x10\x04\x12\x18\n" +
 	"\x14ALGORITHM_LEAST_LOAD\x10\x05\x12\x1c\n" +
-	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06*f\n" +
+	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06\x12\x1a\n" +
+	"\x16ALGORITHM_FEWEST_TASKS\x10\a\x12\x1b\n" +
+	"\x17ALGORITHM_CORE_AFFINITY\x10\b\x12#\n" +
+	"\x1fALGORITHM_ROUND_ROBIN_OF_ENGINE\x10\t*f\n" +
 	"\n" +
 	"FailAction\x12 \n" +
 	"\x1cFAIL_ACTION_CLOSE_CONNECTION\x10\x00\x12\x1e\n" +
@@ -7013,40 +7052,41 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*WorkerCounters)(nil),         // 66: weir.dataplane.v1.WorkerCounters
 	(*KeyShares)(nil),              // 67: weir.dataplane.v1.KeyShares
 	(*KeyDemands)(nil),             // 68: weir.dataplane.v1.KeyDemands
-	(HashInput)(0),                 // 69: weir.dataplane.v1.HashInput
-	(*Standing)(nil),               // 70: weir.dataplane.v1.Standing
-	(*RulesTold)(nil),              // 71: weir.dataplane.v1.RulesTold
-	(ClientCertificateMode)(0),     // 72: weir.dataplane.v1.ClientCertificateMode
-	(BoundBy)(0),                   // 73: weir.dataplane.v1.BoundBy
-	(Bond)(0),                      // 74: weir.dataplane.v1.Bond
-	(*CacheTold)(nil),              // 75: weir.dataplane.v1.CacheTold
-	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ScriptSet)(nil),              // 81: weir.dataplane.v1.ScriptSet
-	(*NetworkPolicy)(nil),          // 82: weir.dataplane.v1.NetworkPolicy
-	(*ListenWhileUp)(nil),          // 83: weir.dataplane.v1.ListenWhileUp
-	(*TlsProfile)(nil),             // 84: weir.dataplane.v1.TlsProfile
-	(*TlsSelector)(nil),            // 85: weir.dataplane.v1.TlsSelector
-	(*ClientCertificates)(nil),     // 86: weir.dataplane.v1.ClientCertificates
-	(*TokenRules)(nil),             // 87: weir.dataplane.v1.TokenRules
-	(*RateLimit)(nil),              // 88: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 89: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 90: weir.dataplane.v1.TextMatch
-	(*HostRule)(nil),               // 91: weir.dataplane.v1.HostRule
-	(*Compression)(nil),            // 92: weir.dataplane.v1.Compression
-	(*Cache)(nil),                  // 93: weir.dataplane.v1.Cache
-	(*ContentRewrite)(nil),         // 94: weir.dataplane.v1.ContentRewrite
-	(*TrueClient)(nil),             // 95: weir.dataplane.v1.TrueClient
-	(*Revocation)(nil),             // 96: weir.dataplane.v1.Revocation
-	(*CookiePersistence)(nil),      // 97: weir.dataplane.v1.CookiePersistence
-	(*Http2ToServers)(nil),         // 98: weir.dataplane.v1.Http2ToServers
-	(*FailAnswer)(nil),             // 99: weir.dataplane.v1.FailAnswer
-	(WhenServerDown)(0),            // 100: weir.dataplane.v1.WhenServerDown
-	(*PoolCounters)(nil),           // 101: weir.dataplane.v1.PoolCounters
-	(*CacheCounters)(nil),          // 102: weir.dataplane.v1.CacheCounters
+	(*TaskReport)(nil),             // 69: weir.dataplane.v1.TaskReport
+	(HashInput)(0),                 // 70: weir.dataplane.v1.HashInput
+	(*Standing)(nil),               // 71: weir.dataplane.v1.Standing
+	(*RulesTold)(nil),              // 72: weir.dataplane.v1.RulesTold
+	(ClientCertificateMode)(0),     // 73: weir.dataplane.v1.ClientCertificateMode
+	(BoundBy)(0),                   // 74: weir.dataplane.v1.BoundBy
+	(Bond)(0),                      // 75: weir.dataplane.v1.Bond
+	(*CacheTold)(nil),              // 76: weir.dataplane.v1.CacheTold
+	(*HttpPolicySet)(nil),          // 77: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 78: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 79: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 80: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 81: weir.dataplane.v1.ErrorPageProfile
+	(*ScriptSet)(nil),              // 82: weir.dataplane.v1.ScriptSet
+	(*NetworkPolicy)(nil),          // 83: weir.dataplane.v1.NetworkPolicy
+	(*ListenWhileUp)(nil),          // 84: weir.dataplane.v1.ListenWhileUp
+	(*TlsProfile)(nil),             // 85: weir.dataplane.v1.TlsProfile
+	(*TlsSelector)(nil),            // 86: weir.dataplane.v1.TlsSelector
+	(*ClientCertificates)(nil),     // 87: weir.dataplane.v1.ClientCertificates
+	(*TokenRules)(nil),             // 88: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 89: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 90: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 91: weir.dataplane.v1.TextMatch
+	(*HostRule)(nil),               // 92: weir.dataplane.v1.HostRule
+	(*Compression)(nil),            // 93: weir.dataplane.v1.Compression
+	(*Cache)(nil),                  // 94: weir.dataplane.v1.Cache
+	(*ContentRewrite)(nil),         // 95: weir.dataplane.v1.ContentRewrite
+	(*TrueClient)(nil),             // 96: weir.dataplane.v1.TrueClient
+	(*Revocation)(nil),             // 97: weir.dataplane.v1.Revocation
+	(*CookiePersistence)(nil),      // 98: weir.dataplane.v1.CookiePersistence
+	(*Http2ToServers)(nil),         // 99: weir.dataplane.v1.Http2ToServers
+	(*FailAnswer)(nil),             // 100: weir.dataplane.v1.FailAnswer
+	(WhenServerDown)(0),            // 101: weir.dataplane.v1.WhenServerDown
+	(*PoolCounters)(nil),           // 102: weir.dataplane.v1.PoolCounters
+	(*CacheCounters)(nil),          // 103: weir.dataplane.v1.CacheCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7072,114 +7112,116 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	21,  // 20: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	21,  // 21: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	23,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	27,  // 23: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	2,   // 24: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	11,  // 25: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	69,  // 26: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	3,   // 27: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	70,  // 28: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	71,  // 29: weir.dataplane.v1.Explanation.rules:type_name -> weir.dataplane.v1.RulesTold
-	72,  // 30: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
-	1,   // 31: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	29,  // 32: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	73,  // 33: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
-	74,  // 34: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
-	75,  // 35: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	33,  // 36: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	48,  // 37: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	45,  // 38: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	47,  // 39: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 40: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	76,  // 41: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	77,  // 42: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	78,  // 43: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	79,  // 44: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	80,  // 45: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	81,  // 46: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	82,  // 47: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	30,  // 48: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	32,  // 49: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	39,  // 50: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	33,  // 51: weir.dataplane.v1.VirtualService.variants:type_name -> weir.dataplane.v1.VirtualService
-	83,  // 52: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
-	40,  // 53: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	42,  // 54: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	43,  // 55: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	44,  // 56: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	84,  // 57: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	85,  // 58: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
-	6,   // 59: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 60: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	38,  // 61: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	34,  // 62: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	86,  // 63: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	87,  // 64: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	88,  // 65: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 66: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 67: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	88,  // 68: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	89,  // 69: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	36,  // 70: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	37,  // 71: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	37,  // 72: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	50,  // 73: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35,  // 74: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	90,  // 75: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	90,  // 76: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	91,  // 77: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 78: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 79: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 80: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	41,  // 81: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	92,  // 82: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	93,  // 83: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	94,  // 84: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	95,  // 85: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 86: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 87: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	46,  // 88: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	96,  // 89: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	11,  // 90: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	69,  // 91: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52,  // 92: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12,  // 93: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51,  // 94: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	97,  // 95: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	98,  // 96: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	49,  // 97: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	50,  // 98: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	99,  // 99: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	100, // 100: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	88,  // 101: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	50,  // 102: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	84,  // 103: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54,  // 104: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55,  // 105: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56,  // 106: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59,  // 107: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65,  // 108: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	101, // 109: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	66,  // 110: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64,  // 111: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62,  // 112: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63,  // 113: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60,  // 114: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	102, // 115: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 116: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	61,  // 117: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64,  // 118: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63,  // 119: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63,  // 120: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63,  // 121: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 122: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63,  // 123: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 124: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 125: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	126, // [126:126] is the sub-list for method output_type
-	126, // [126:126] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	69,  // 23: weir.dataplane.v1.ServerState.tasks:type_name -> weir.dataplane.v1.TaskReport
+	27,  // 24: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	2,   // 25: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	11,  // 26: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	70,  // 27: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	3,   // 28: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	71,  // 29: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	72,  // 30: weir.dataplane.v1.Explanation.rules:type_name -> weir.dataplane.v1.RulesTold
+	73,  // 31: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 32: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	29,  // 33: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	74,  // 34: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	75,  // 35: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	76,  // 36: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	33,  // 37: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	48,  // 38: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	45,  // 39: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	47,  // 40: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 41: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	77,  // 42: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	78,  // 43: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	79,  // 44: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	80,  // 45: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	81,  // 46: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	82,  // 47: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	83,  // 48: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	30,  // 49: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	32,  // 50: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	39,  // 51: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	33,  // 52: weir.dataplane.v1.VirtualService.variants:type_name -> weir.dataplane.v1.VirtualService
+	84,  // 53: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
+	40,  // 54: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 55: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 56: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 57: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	85,  // 58: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	86,  // 59: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 60: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 61: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 62: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 63: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	87,  // 64: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	88,  // 65: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	89,  // 66: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 67: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 68: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 69: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	90,  // 70: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 71: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 72: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 73: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 74: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 75: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	91,  // 76: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	91,  // 77: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	92,  // 78: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 79: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 80: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 81: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 82: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	93,  // 83: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	94,  // 84: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	95,  // 85: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	96,  // 86: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 87: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 88: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 89: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	97,  // 90: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 91: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	70,  // 92: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 93: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 94: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 95: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	98,  // 96: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	99,  // 97: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 98: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 99: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	100, // 100: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	101, // 101: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	89,  // 102: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	11,  // 103: weir.dataplane.v1.Pool.newer_algorithm:type_name -> weir.dataplane.v1.Algorithm
+	50,  // 104: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	85,  // 105: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 106: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 107: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 108: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 109: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 110: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	102, // 111: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 112: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 113: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 114: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 115: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 116: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	103, // 117: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 118: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 119: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 120: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 121: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 122: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 123: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 124: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 125: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 126: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 127: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -467,6 +467,51 @@ func (x *GroupMember) GetPriority() uint32 {
 	return 0
 }
 
+// How many tasks a server had when a health monitor asked last. What was sent to the server since then comes on top.
+type TaskReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tasks         *uint32                `protobuf:"varint,1,opt,name=tasks,proto3,oneof" json:"tasks,omitempty"` // at most 1,000,000; unset: not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskReport) Reset() {
+	*x = TaskReport{}
+	mi := &file_dataplane_v1_groups_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskReport) ProtoMessage() {}
+
+func (x *TaskReport) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_groups_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskReport.ProtoReflect.Descriptor instead.
+func (*TaskReport) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TaskReport) GetTasks() uint32 {
+	if x != nil && x.Tasks != nil {
+		return *x.Tasks
+	}
+	return 0
+}
+
 // What a client gets when no server can take its request.
 type FailAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -483,7 +528,7 @@ type FailAnswer struct {
 
 func (x *FailAnswer) Reset() {
 	*x = FailAnswer{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[2]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +540,7 @@ func (x *FailAnswer) String() string {
 func (*FailAnswer) ProtoMessage() {}
 
 func (x *FailAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[2]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +553,7 @@ func (x *FailAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAnswer.ProtoReflect.Descriptor instead.
 func (*FailAnswer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FailAnswer) GetAnswer() isFailAnswer_Answer {
@@ -594,7 +639,7 @@ type ErrorPageProfile struct {
 
 func (x *ErrorPageProfile) Reset() {
 	*x = ErrorPageProfile{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[3]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +651,7 @@ func (x *ErrorPageProfile) String() string {
 func (*ErrorPageProfile) ProtoMessage() {}
 
 func (x *ErrorPageProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[3]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +664,7 @@ func (x *ErrorPageProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorPageProfile.ProtoReflect.Descriptor instead.
 func (*ErrorPageProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ErrorPageProfile) GetUuid() string {
@@ -656,7 +701,7 @@ type ErrorPage struct {
 
 func (x *ErrorPage) Reset() {
 	*x = ErrorPage{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[4]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +713,7 @@ func (x *ErrorPage) String() string {
 func (*ErrorPage) ProtoMessage() {}
 
 func (x *ErrorPage) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[4]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +726,7 @@ func (x *ErrorPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorPage.ProtoReflect.Descriptor instead.
 func (*ErrorPage) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ErrorPage) GetPosition() uint32 {
@@ -734,7 +779,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[5]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +791,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[5]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +804,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Standing) GetServerId() string {
@@ -818,7 +863,7 @@ type PoolCounters struct {
 
 func (x *PoolCounters) Reset() {
 	*x = PoolCounters{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +875,7 @@ func (x *PoolCounters) String() string {
 func (*PoolCounters) ProtoMessage() {}
 
 func (x *PoolCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[6]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +888,7 @@ func (x *PoolCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolCounters.ProtoReflect.Descriptor instead.
 func (*PoolCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PoolCounters) GetPoolUuid() string {
@@ -893,7 +938,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +950,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[7]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +963,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -951,7 +996,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1008,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_groups_proto_msgTypes[8]
+	mi := &file_dataplane_v1_groups_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1021,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_groups_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -1051,7 +1096,11 @@ const file_dataplane_v1_groups_proto_rawDesc = "" +
 	"\vGroupMember\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
-	"\bpriority\x18\x03 \x01(\rR\bpriority\"\xf3\x01\n" +
+	"\bpriority\x18\x03 \x01(\rR\bpriority\"1\n" +
+	"\n" +
+	"TaskReport\x12\x19\n" +
+	"\x05tasks\x18\x01 \x01(\rH\x00R\x05tasks\x88\x01\x01B\b\n" +
+	"\x06_tasks\"\xf3\x01\n" +
 	"\n" +
 	"FailAnswer\x120\n" +
 	"\x05close\x18\x01 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
@@ -1138,7 +1187,7 @@ func file_dataplane_v1_groups_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_dataplane_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_dataplane_v1_groups_proto_goTypes = []any{
 	(HashInput)(0),            // 0: weir.dataplane.v1.HashInput
 	(Eligibility)(0),          // 1: weir.dataplane.v1.Eligibility
@@ -1147,26 +1196,27 @@ var file_dataplane_v1_groups_proto_goTypes = []any{
 	(Bond)(0),                 // 4: weir.dataplane.v1.Bond
 	(*PoolGroup)(nil),         // 5: weir.dataplane.v1.PoolGroup
 	(*GroupMember)(nil),       // 6: weir.dataplane.v1.GroupMember
-	(*FailAnswer)(nil),        // 7: weir.dataplane.v1.FailAnswer
-	(*ErrorPageProfile)(nil),  // 8: weir.dataplane.v1.ErrorPageProfile
-	(*ErrorPage)(nil),         // 9: weir.dataplane.v1.ErrorPage
-	(*Standing)(nil),          // 10: weir.dataplane.v1.Standing
-	(*PoolCounters)(nil),      // 11: weir.dataplane.v1.PoolCounters
-	(*Http2ToServers)(nil),    // 12: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil), // 13: weir.dataplane.v1.CookiePersistence
-	(*Close)(nil),             // 14: weir.dataplane.v1.Close
-	(*LocalResponse)(nil),     // 15: weir.dataplane.v1.LocalResponse
-	(*HttpRedirect)(nil),      // 16: weir.dataplane.v1.HttpRedirect
-	(*NumberMatch)(nil),       // 17: weir.dataplane.v1.NumberMatch
+	(*TaskReport)(nil),        // 7: weir.dataplane.v1.TaskReport
+	(*FailAnswer)(nil),        // 8: weir.dataplane.v1.FailAnswer
+	(*ErrorPageProfile)(nil),  // 9: weir.dataplane.v1.ErrorPageProfile
+	(*ErrorPage)(nil),         // 10: weir.dataplane.v1.ErrorPage
+	(*Standing)(nil),          // 11: weir.dataplane.v1.Standing
+	(*PoolCounters)(nil),      // 12: weir.dataplane.v1.PoolCounters
+	(*Http2ToServers)(nil),    // 13: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil), // 14: weir.dataplane.v1.CookiePersistence
+	(*Close)(nil),             // 15: weir.dataplane.v1.Close
+	(*LocalResponse)(nil),     // 16: weir.dataplane.v1.LocalResponse
+	(*HttpRedirect)(nil),      // 17: weir.dataplane.v1.HttpRedirect
+	(*NumberMatch)(nil),       // 18: weir.dataplane.v1.NumberMatch
 }
 var file_dataplane_v1_groups_proto_depIdxs = []int32{
 	6,  // 0: weir.dataplane.v1.PoolGroup.members:type_name -> weir.dataplane.v1.GroupMember
-	7,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	14, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
-	15, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
-	16, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	9,  // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
-	17, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
+	8,  // 1: weir.dataplane.v1.PoolGroup.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	15, // 2: weir.dataplane.v1.FailAnswer.close:type_name -> weir.dataplane.v1.Close
+	16, // 3: weir.dataplane.v1.FailAnswer.response:type_name -> weir.dataplane.v1.LocalResponse
+	17, // 4: weir.dataplane.v1.FailAnswer.redirect:type_name -> weir.dataplane.v1.HttpRedirect
+	10, // 5: weir.dataplane.v1.ErrorPageProfile.pages:type_name -> weir.dataplane.v1.ErrorPage
+	18, // 6: weir.dataplane.v1.ErrorPage.status:type_name -> weir.dataplane.v1.NumberMatch
 	1,  // 7: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
@@ -1182,7 +1232,8 @@ func file_dataplane_v1_groups_proto_init() {
 	}
 	file_dataplane_v1_rules_proto_init()
 	file_dataplane_v1_groups_proto_msgTypes[0].OneofWrappers = []any{}
-	file_dataplane_v1_groups_proto_msgTypes[2].OneofWrappers = []any{
+	file_dataplane_v1_groups_proto_msgTypes[2].OneofWrappers = []any{}
+	file_dataplane_v1_groups_proto_msgTypes[3].OneofWrappers = []any{
 		(*FailAnswer_Close)(nil),
 		(*FailAnswer_Response)(nil),
 		(*FailAnswer_Redirect)(nil),
@@ -1194,7 +1245,7 @@ func file_dataplane_v1_groups_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_groups_proto_rawDesc), len(file_dataplane_v1_groups_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

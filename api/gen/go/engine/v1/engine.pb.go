@@ -1857,6 +1857,7 @@ type Pool struct {
 	HealthMonitorUuids  []string               `protobuf:"bytes,2,rep,name=health_monitor_uuids,json=healthMonitorUuids,proto3" json:"health_monitor_uuids,omitempty"`
 	MinHealthMonitorsUp uint32                 `protobuf:"varint,3,opt,name=min_health_monitors_up,json=minHealthMonitorsUp,proto3" json:"min_health_monitors_up,omitempty"` // 0: all of them
 	AppendPort          AppendPort             `protobuf:"varint,4,opt,name=append_port,json=appendPort,proto3,enum=weir.engine.v1.AppendPort" json:"append_port,omitempty"`
+	TasksIntervalMs     uint32                 `protobuf:"varint,1040,opt,name=tasks_interval_ms,json=tasksIntervalMs,proto3" json:"tasks_interval_ms,omitempty"` // at most so often, the data plane hears how many tasks a server has; 0: never
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1917,6 +1918,13 @@ func (x *Pool) GetAppendPort() AppendPort {
 		return x.AppendPort
 	}
 	return AppendPort_APPEND_PORT_UNUSUAL
+}
+
+func (x *Pool) GetTasksIntervalMs() uint32 {
+	if x != nil {
+		return x.TasksIntervalMs
+	}
+	return 0
 }
 
 type HealthMonitor struct {
@@ -5399,13 +5407,14 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	" \x03(\tR\x10countedPoolUuids\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
-	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\xd7\x01\n" +
+	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\x84\x02\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
 	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\x123\n" +
 	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\x12;\n" +
 	"\vappend_port\x18\x04 \x01(\x0e2\x1a.weir.engine.v1.AppendPortR\n" +
-	"appendPort\"\x82\b\n" +
+	"appendPort\x12+\n" +
+	"\x11tasks_interval_ms\x18\x90\b \x01(\rR\x0ftasksIntervalMs\"\x82\b\n" +
 	"\rHealthMonitor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
