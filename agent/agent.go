@@ -220,7 +220,7 @@ func newAgent(
 	}
 	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle, records: records,
 		stateDir: config.StateDir}
-	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
+	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict, Heard: core.heard})
 	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.path = returnpath.New(returnpath.Config{
 		EngineUUID: core.engineUUID, Keep: config.KeepDataplane, Log: config.Log,

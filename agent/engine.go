@@ -272,6 +272,9 @@ func (e *engine) verdict(verdict monitor.Verdict) {
 	e.stateChanged(verdict.Member)
 }
 
+// heard is for the tasks of a server. The controller does not hear of them.
+func (e *engine) heard(server plan.Member) { e.stateChanged(server) }
+
 // ---- What the routes say
 
 func (e *engine) routed(routing *route.Routing) {

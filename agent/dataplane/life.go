@@ -48,7 +48,7 @@ type life struct {
 	// base is the Plan that the next change starts from, acknowledged over this connection. Nil: the next Plan goes
 	// whole.
 	base         *plan.Plan
-	states       map[plan.Member]bool // as told to the process
+	states       map[plan.Member]plan.State // as told to the process
 	untold       untold
 	sampleAtOnce bool   // somebody waits for a Sample that shows the states
 	silence      int    // beats since the last Sample, or the last answer to a Plan
@@ -69,7 +69,7 @@ func (u *untold) add(members map[plan.Member]bool) {
 }
 
 // take returns the states of these servers, and forgets the servers.
-func (u *untold) take(states States) (known map[plan.Member]bool) {
+func (u *untold) take(states States) (known map[plan.Member]plan.State) {
 	switch {
 	case u.all:
 		known = states(nil)
@@ -94,7 +94,7 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 	}
 	l := &life{
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
-		handed: map[slot]bool{}, states: map[plan.Member]bool{}, untold: untold{all: true},
+		handed: map[slot]bool{}, states: map[plan.Member]plan.State{}, untold: untold{all: true},
 	}
 	held, err := l.exchangeGreetings(ctx)
 	if err != nil {
@@ -273,17 +273,31 @@ func (l *life) forgetAllStates() {
 
 // tell sends the states that the process does not have yet.
 func (l *life) tell(states States) error {
-	news := &dataplanev1.ServerStates{SampleLater: !l.sampleAtOnce}
-	l.sampleAtOnce = false
-	for server, up := range l.untold.take(states) {
-		if before, told := l.states[server]; !told || before != up {
-			l.states[server] = up
-			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool,
-				ServerId: server.Server, Up: up})
+	news := &dataplanev1.ServerStates{SampleLater: true}
+	for server, state := range l.untold.take(states) {
+		before, told := l.states[server]
+		if told && before == state {
+			continue
 		}
+		l.states[server] = state
+		next := &dataplanev1.ServerState{PoolUuid: server.Pool, ServerId: server.Server, Up: state.Up}
+		if before.Tasks.Report != state.Tasks.Report {
+			next.Tasks = tasks(state.Tasks)
+		}
+		news.States = append(news.States, next)
+		// A Sample does not show tasks.
+		news.SampleLater = news.SampleLater && (!l.sampleAtOnce || told && before.Up == state.Up)
 	}
+	l.sampleAtOnce = false
 	if len(news.States) == 0 {
 		return nil
 	}
 	return l.wire.write(&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_ServerStates{ServerStates: news}})
+}
+
+func tasks(of plan.Tasks) *dataplanev1.TaskReport {
+	if !of.Known {
+		return &dataplanev1.TaskReport{}
+	}
+	return &dataplanev1.TaskReport{Tasks: &of.Count}
 }

@@ -62,8 +62,8 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// States tells which of these servers are up; nil: of all servers. Servers that are not checked yet are left out.
-type States func(of map[plan.Member]bool) map[plan.Member]bool
+// States tells what is known of these servers; nil: of all servers. Servers that are not checked yet are left out.
+type States func(of map[plan.Member]bool) map[plan.Member]plan.State
 
 // Segments limits how long a TCP segment may be.
 type Segments interface {

@@ -33,7 +33,7 @@ type rig struct {
 	supervisor *Supervisor
 	listener   net.Listener
 	told       chan string // what the observer heard
-	states     map[plan.Member]bool
+	states     map[plan.Member]plan.State
 	old        bool // the data plane is of a version that takes no changes
 	segments   limit
 }
@@ -83,7 +83,7 @@ func newRig(t *testing.T) *rig {
 	}
 	r := &rig{
 		T: t, listener: listener, told: make(chan string, 100),
-		states: map[plan.Member]bool{{Pool: "p", Server: "s"}: true},
+		states: map[plan.Member]plan.State{{Pool: "p", Server: "s"}: {Up: true}},
 	}
 	r.supervisor = New(Config{
 		Socket: path, Keep: true, States: r.statesOf, Observer: r, Segments: &r.segments,
@@ -92,9 +92,9 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) statesOf(members map[plan.Member]bool) map[plan.Member]bool {
+func (r *rig) statesOf(members map[plan.Member]bool) map[plan.Member]plan.State {
 	known := maps.Clone(r.states)
-	maps.DeleteFunc(known, func(member plan.Member, _ bool) bool { return members != nil && !members[member] })
+	maps.DeleteFunc(known, func(member plan.Member, _ plan.State) bool { return members != nil && !members[member] })
 	return known
 }
 
@@ -302,7 +302,7 @@ func TestPlanThatServedAndIsRefusedByANewDataPlaneComesAgainWithItsSockets(t *te
 func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
 	r := newRig(t)
 	first, second := freePort(t), freePort(t)
-	r.states = map[plan.Member]bool{{Pool: "p", Server: "s"}: true, {Pool: "q", Server: "s"}: true}
+	r.states = map[plan.Member]plan.State{{Pool: "p", Server: "s"}: {Up: true}, {Pool: "q", Server: "s"}: {Up: true}}
 	resources := []*enginev1.Resource{poolNamed("p", "s"), poolNamed("q", "s"), serviceAt(first)}
 	follow := func(before *plan.Plan, revision uint64) *plan.Plan {
 		next, _ := before.Next(&enginev1.Plan{Revision: revision, Resources: slices.Clone(resources)})
@@ -425,17 +425,47 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	}
 }
 
+func TestTasksAreSentOncePerReportAndNobodyWaitsForTheirSample(t *testing.T) {
+	r := newRig(t)
+	server := plan.Member{Pool: "p", Server: "s"}
+	state := plan.State{Up: true}
+	var mu sync.Mutex
+	r.supervisor.States = func(map[plan.Member]bool) map[plan.Member]plan.State {
+		mu.Lock()
+		defer mu.Unlock()
+		return map[plan.Member]plan.State{server: state}
+	}
+	far := r.serve(planAt(1, freePort(t)))
+	for _, tasks := range []plan.Tasks{{Report: 1, Known: true, Count: 7},
+		{Report: 2, Known: true, Count: 7}, {Report: 3}} {
+		mu.Lock()
+		state.Tasks = tasks
+		mu.Unlock()
+		r.supervisor.StateChanged(server)
+		message, _ := receive(t, far)
+		states := message.GetServerStates()
+		if len(states.GetStates()) != 1 || !states.GetSampleLater() {
+			t.Fatalf("got %v", message)
+		}
+		said := states.GetStates()[0]
+		if !said.GetUp() || said.GetTasks() == nil || (said.GetTasks().Tasks != nil) != tasks.Known ||
+			said.GetTasks().GetTasks() != tasks.Count {
+			t.Errorf("got %v, want %+v", said, tasks)
+		}
+	}
+}
+
 func TestChangeOfOneServersStateSendsThatStateAndAsksForASampleAtOnce(t *testing.T) {
 	r := newRig(t)
 	changed := plan.Member{Pool: "p", Server: "s"}
-	r.supervisor.States = func(members map[plan.Member]bool) map[plan.Member]bool {
+	r.supervisor.States = func(members map[plan.Member]bool) map[plan.Member]plan.State {
 		if members == nil {
 			return r.states
 		}
 		if !maps.Equal(members, map[plan.Member]bool{changed: true}) {
 			t.Errorf("asked for the states of %v", members)
 		}
-		return map[plan.Member]bool{changed: false}
+		return map[plan.Member]plan.State{changed: {}}
 	}
 	far := r.serve(planAt(1, freePort(t)))
 	r.supervisor.StateChanged(changed)

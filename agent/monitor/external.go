@@ -49,7 +49,7 @@ func probeExternal(ctx context.Context, target Target) Outcome {
 	case errors.Is(err, os.ErrPermission):
 		return Outcome{Reason: errScriptPermission.Error()}
 	case len(said.text) > 0:
-		return Outcome{Up: true}
+		return Outcome{Up: true, Tasks: tasksIn(said.text)}
 	}
 	reason := "the script wrote nothing"
 	if err != nil {

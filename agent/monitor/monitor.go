@@ -25,7 +25,8 @@ const descriptorsOfCheck = 8
 // Config says how to check, and who receives changes.
 type Config struct {
 	Probe   func(ctx context.Context, target Target) Outcome
-	Changed func(Verdict) // one at a time, in order; may not block
+	Changed func(Verdict)     // one at a time, in order; may not block
+	Heard   func(plan.Member) // States has news of the tasks of a server; may not block
 }
 
 // Set is all the monitors of an engine.
@@ -79,9 +80,9 @@ func (s *Set) Verdicts() []Verdict {
 	return s.table.reports()
 }
 
-// States tells the data plane which of these servers are up; nil: of all servers. Servers without a verdict are left
-// out.
-func (s *Set) States(of map[plan.Member]bool) map[plan.Member]bool {
+// States tells the data plane which of these servers are up, and how many tasks they have; nil: of all servers. Servers
+// without a verdict are left out.
+func (s *Set) States(of map[plan.Member]bool) map[plan.Member]plan.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.table.states(of)
@@ -146,9 +147,12 @@ func (s *Set) finish(done finished) {
 // tell reports what has changed.
 func (s *Set) tell() {
 	s.mu.Lock()
-	news := s.table.takeNews()
+	news, heard := s.table.takeNews(), s.table.takeHeard()
 	s.mu.Unlock()
 	for _, verdict := range news {
 		s.Changed(verdict)
+	}
+	for _, server := range heard {
+		s.Heard(server)
 	}
 }

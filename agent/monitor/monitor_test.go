@@ -31,11 +31,11 @@ func TestTellsOfEachChangeOnceAndKeepsTheVerdict(t *testing.T) {
 		})
 		running(t, set)
 		set.Watch(&plan.Plan{Pools: pools("p", monitors("m"), "one")})
-		if !<-changes || !set.States(nil)[plan.Member{Pool: "p", Server: "one"}] {
+		if !<-changes || !set.States(nil)[plan.Member{Pool: "p", Server: "one"}].Up {
 			t.Error("a server that answers is not up")
 		}
 		healthy.Store(false)
-		if <-changes || set.States(nil)[plan.Member{Pool: "p", Server: "one"}] {
+		if <-changes || set.States(nil)[plan.Member{Pool: "p", Server: "one"}].Up {
 			t.Error("a server that fails is up")
 		}
 		time.Sleep(time.Minute)

@@ -48,6 +48,11 @@ type subject struct {
 	verdict     verdict
 	sinceUnixMs uint64
 	told        string // the reason that was reported last
+	tasks       plan.Tasks
+	heard       time.Time // when the check began that said so
+	noted       string    // the problem with them that was reported last
+
+	tasksInterval time.Duration // how often the data plane hears of tasks at most; 0: never
 }
 
 // watch is one monitor of a subject, and the check that finds out for it.
@@ -85,6 +90,7 @@ type table struct {
 	scripts  int            // that run
 	waiting  []*check       // scripts that were due while too many ran
 	news     []Verdict      // that nobody has taken yet
+	heard    []plan.Member  // whose tasks nobody has taken yet
 	random   func() float64 // [0, 1)
 }
 
@@ -147,7 +153,7 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject, 
 		} else {
 			delete(before, key)
 		}
-		kept.server, kept.needed = server, len(pool.Monitors)
+		kept.server, kept.needed, kept.tasksInterval = server, len(pool.Monitors), pool.TasksInterval
 		if pool.MinUp > 0 {
 			kept.needed = min(pool.MinUp, kept.needed)
 		}
@@ -304,6 +310,9 @@ func (t *table) note(check *check, outcome Outcome, now time.Time) {
 	t.plan(check, check.started.Add(t.pause(check)))
 	for _, subject := range check.subjects {
 		t.judge(subject, now)
+		if subject.hear(check) {
+			t.heard = append(t.heard, subject.key)
+		}
 	}
 }
 
@@ -311,13 +320,14 @@ func (t *table) note(check *check, outcome Outcome, now time.Time) {
 func (t *table) judge(subject *subject, now time.Time) {
 	after := together(subject.verdict, subject.tallies(), subject.needed)
 	reason := subject.reason(after)
-	if after == unknown || after == subject.verdict && reason == subject.told {
+	problem := subject.tasksProblem()
+	if after == unknown || after == subject.verdict && reason == subject.told && problem == subject.noted {
 		return
 	}
 	if after != subject.verdict {
 		subject.verdict, subject.sinceUnixMs = after, uint64(now.UnixMilli())
 	}
-	subject.told = reason
+	subject.told, subject.noted = reason, problem
 	t.news = append(t.news, subject.report())
 }
 
@@ -352,8 +362,8 @@ func (t *table) reports() []Verdict {
 }
 
 // states are the verdicts of some servers; nil: of all.
-func (t *table) states(of map[plan.Member]bool) map[plan.Member]bool {
-	states := map[plan.Member]bool{}
+func (t *table) states(of map[plan.Member]bool) map[plan.Member]plan.State {
+	states := map[plan.Member]plan.State{}
 	if of == nil {
 		for key, subject := range t.subjects {
 			subject.addTo(states, key)
@@ -367,9 +377,9 @@ func (t *table) states(of map[plan.Member]bool) map[plan.Member]bool {
 	return states
 }
 
-func (s *subject) addTo(states map[plan.Member]bool, key plan.Member) {
+func (s *subject) addTo(states map[plan.Member]plan.State, key plan.Member) {
 	if s.verdict != unknown {
-		states[key] = s.verdict == up
+		states[key] = plan.State{Up: s.verdict == up, Tasks: s.tasks}
 	}
 }
 
@@ -403,9 +413,12 @@ func (s *subject) report() Verdict {
 	report := Verdict{Member: s.key, Up: s.verdict == up, Reason: s.told, SinceUnixMs: s.sinceUnixMs}
 	for _, watch := range s.watches {
 		tally := &watch.check.tally
-		report.Monitors = append(report.Monitors, MonitorVerdict{
-			UUID: watch.monitor.UUID, Up: tally.verdict == up, Reason: tally.reason, Took: tally.took,
-		})
+		said := MonitorVerdict{UUID: watch.monitor.UUID, Up: tally.verdict == up,
+			Reason: tally.reason, Took: tally.took}
+		if said.Reason == "" && watch.check == s.script() {
+			said.Reason = s.noted
+		}
+		report.Monitors = append(report.Monitors, said)
 	}
 	return report
 }

@@ -190,12 +190,12 @@ func TestStatesAreThoseOfTheServersAskedFor(t *testing.T) {
 	l.run(time.Second, passes)
 	l.reconcile(pools("p", monitors("m"), "one", "two", "unchecked"), l.now)
 	member := func(server string) plan.Member { return plan.Member{Pool: "p", Server: server} }
-	all := map[plan.Member]bool{member("one"): true, member("two"): true}
+	all := map[plan.Member]plan.State{member("one"): {Up: true}, member("two"): {Up: true}}
 	if got := l.states(nil); !maps.Equal(got, all) {
 		t.Errorf("got %v", got)
 	}
 	asked := map[plan.Member]bool{member("two"): true, member("unchecked"): true, member("elsewhere"): true}
-	if got := l.states(asked); !maps.Equal(got, map[plan.Member]bool{member("two"): true}) {
+	if got := l.states(asked); !maps.Equal(got, map[plan.Member]plan.State{member("two"): {Up: true}}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -12,6 +12,7 @@ type Outcome struct {
 	Maintenance bool   // the server itself asks for no more clients; this counts at once
 	Reason      string // why not up, one line
 	Took        time.Duration
+	Tasks       Tasks // of a script that passes
 }
 
 // Verdict is the result of all monitors of a server.
@@ -27,7 +28,7 @@ type Verdict struct {
 type MonitorVerdict struct {
 	UUID   string
 	Up     bool
-	Reason string
+	Reason string        // why not up; or, of one that is up, why the tasks of the server are not known
 	Took   time.Duration // the last check
 }
 
@@ -48,10 +49,11 @@ type tally struct {
 	maintenance bool
 	reason      string
 	took        time.Duration
+	tasks       Tasks
 }
 
 func (t *tally) note(monitor *plan.Monitor, outcome Outcome) {
-	t.took = outcome.Took
+	t.took, t.tasks = outcome.Took, outcome.Tasks
 	if outcome.Up {
 		t.successes, t.failures = t.successes+1, 0
 		if t.verdict != up && t.successes >= successesNeeded(t.verdict, monitor) {

@@ -19,6 +19,8 @@ type Pool struct {
 	AppendPort     AppendPort // whether the host in checks has the port
 	MinServers     int        // how many of them must be up; at least 1
 	Backup         string     // the uuid of the pool that takes over; empty: none does
+
+	TasksInterval time.Duration // how often the data plane hears at most how many tasks servers have; 0: never
 }
 
 // AppendPort is whether a host has the port of its server. Values that this agent does not know are the first.
@@ -41,6 +43,19 @@ type Server struct {
 
 // Member is a server by its pool.
 type Member struct{ Pool, Server string }
+
+// State is what health monitors say about a server.
+type State struct {
+	Up    bool
+	Tasks Tasks
+}
+
+// Tasks is how many tasks a server has, as it said last.
+type Tasks struct {
+	Report uint32 // the number of that report; 0: there was none
+	Known  bool
+	Count  uint32
+}
 
 // Monitor is one way of checking servers.
 type Monitor struct {

@@ -402,6 +402,8 @@ func (r *reader) pool(wire *enginev1.Pool) *Pool {
 		AppendPort: AppendPort(wire.GetAppendPort()), UseServicePort: pool.GetUseServicePort(),
 		MinServers: max(1, int(pool.GetMinServersUp())),
 		Backup:     pool.GetFailAnswer().GetBackupPoolUuid(),
+
+		TasksInterval: time.Duration(wire.GetTasksIntervalMs()) * time.Millisecond,
 	}
 	for _, uuid := range wire.GetHealthMonitorUuids() {
 		if monitor := r.part(uuid).monitor; monitor != nil {

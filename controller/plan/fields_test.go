@@ -18,7 +18,8 @@ const fieldsPreface = `# Every field of the kinds that traffic meets
 
 What Weir does with each field: [what "closes" and "no effect" mean](avi-fields.md). "Served" are the fields that some part of Weir
 reads: a test compares the page with the code. The fields that describe say something about the object, and are in no need of code.
-Fields of ` + "`uuid`, `url`, `name`, `tenant_ref`, `_last_modified`" + ` and the like are left out. A test writes this page:
+Fields of ` + "`uuid`, `url`, `name`, `tenant_ref`, `_last_modified`" +
+	` and the like are left out. A test writes this page:
 ` + "`WEIR_GEN=write go test ./controller/plan -run Field`" + `.
 `
 

@@ -256,6 +256,9 @@ func dnsCheck(check *kinds.DNSMonitor) *enginev1.DnsCheck {
 	}
 }
 
+// isScript tells whether a monitor runs a script of the operator.
+func isScript(monitor *model.HealthMonitor) bool { return monitor.Type == "HEALTH_MONITOR_EXTERNAL" }
+
 // externalCheck takes texts that were checked when they were written.
 func externalCheck(check *kinds.ExternalMonitor) *enginev1.ExternalCheck {
 	compiled := &enginev1.ExternalCheck{Script: check.Code, Variables: map[string]string{}}

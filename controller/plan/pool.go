@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
@@ -8,6 +10,10 @@ import (
 )
 
 const (
+	roundRobin   = "LB_ALGORITHM_ROUND_ROBIN"
+	fewestTasks  = "LB_ALGORITHM_FEWEST_TASKS"
+	coreAffinity = "LB_ALGORITHM_CORE_AFFINITY"
+
 	// connectTimeoutMs: if a server does not accept a connection within five seconds, the engine tries another server.
 	// Avi's default of one hour is a limit of the kernel, and nobody's choice.
 	connectTimeoutMs = 5_000
@@ -24,12 +30,13 @@ var algorithms = map[string]dataplanev1.Algorithm{
 	"LB_ALGORITHM_FASTEST_RESPONSE":  dataplanev1.Algorithm_ALGORITHM_FASTEST_RESPONSE,
 	"LB_ALGORITHM_LEAST_LOAD":        dataplanev1.Algorithm_ALGORITHM_LEAST_LOAD,
 	"LB_ALGORITHM_FEWEST_SERVERS":    dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS,
+	// What engines of earlier versions do in place of newerAlgorithms.
+	"LB_ALGORITHM_FEWEST_TASKS":  dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS,
+	"LB_ALGORITHM_CORE_AFFINITY": dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS,
 }
 
 // withoutAlgorithm says why an algorithm is not served. The servers with the fewest connections are chosen instead.
 var withoutAlgorithm = map[string]string{
-	"LB_ALGORITHM_FEWEST_TASKS":   "no health monitor reports how many tasks a server has",
-	"LB_ALGORITHM_CORE_AFFINITY":  "each worker of an engine uses all servers",
 	"LB_ALGORITHM_NEAREST_SERVER": "it is for sites, and Weir serves none",
 	"LB_ALGORITHM_TOPOLOGY":       "it is for sites, and Weir serves none",
 }
@@ -67,6 +74,9 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 		AppendPort: appendPorts[from.AppendPort],
 	}
 	compiled.Pool.Monitored = len(monitors) > 0
+	if compiled.Pool.NewerAlgorithm == dataplanev1.Algorithm_ALGORITHM_FEWEST_TASKS {
+		compiled.TasksIntervalMs = from.FewestTasksDelayS * 1000
+	}
 	secured, needed := serverTLS(from, report)
 	compiled.Pool.ServerTls = secured
 	parts = append(parts, needed...)
@@ -184,6 +194,7 @@ func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *
 			from.Algorithm, withoutAlgorithm[from.Algorithm])
 	}
 	into.Algorithm = algorithm
+	balanceAnew(subject, from, into, report)
 	if algorithm == dataplanev1.Algorithm_ALGORITHM_FEWEST_SERVERS {
 		into.SlowMs = from.CapacityEstimationTTFBMs
 	}
@@ -199,6 +210,22 @@ func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *
 	into.HashInput = input
 	if input == dataplanev1.HashInput_HASH_INPUT_HEADER {
 		into.HashHeader = from.HashHeader
+	}
+}
+
+// balanceAnew is for the algorithms that engines of earlier versions do not know.
+func balanceAnew(subject subject, from *model.Pool, into *dataplanev1.Pool, report *report) {
+	switch {
+	case from.Algorithm == fewestTasks && !slices.ContainsFunc(from.HealthMonitors, isScript):
+		report.warn(subject, "lb_algorithm", "%s needs a health monitor of type HEALTH_MONITOR_EXTERNAL whose script "+
+			"writes how many tasks a server has; servers with the fewest connections are chosen", from.Algorithm)
+	case from.Algorithm == fewestTasks:
+		into.NewerAlgorithm = dataplanev1.Algorithm_ALGORITHM_FEWEST_TASKS
+	case from.Algorithm == coreAffinity:
+		into.NewerAlgorithm = dataplanev1.Algorithm_ALGORITHM_CORE_AFFINITY
+		into.CoreNonaffinity = from.CoreNonaffinity
+	case from.Algorithm == roundRobin && from.RoundRobinPerSE:
+		into.NewerAlgorithm = dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN_OF_ENGINE
 	}
 }
 

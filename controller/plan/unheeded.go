@@ -138,13 +138,13 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"ignore_server_port", func(p *model.Pool) bool {
 		return p.IgnoreServerPort && p.Algorithm != "LB_ALGORITHM_CONSISTENT_HASH" && !keptByAddress(p)
 	}, "is for LB_ALGORITHM_CONSISTENT_HASH: has no effect"},
-	{"lb_algo_rr_per_se", func(p *model.Pool) bool { return p.RoundRobinPerSE },
-		"each worker of an engine takes turns of its own: has no effect"},
+	{"lb_algo_rr_per_se", func(p *model.Pool) bool { return p.RoundRobinPerSE && p.Algorithm != roundRobin },
+		"is for LB_ALGORITHM_ROUND_ROBIN: has no effect"},
 	{"lb_algorithm_core_nonaffinity", func(p *model.Pool) bool {
-		return p.CoreNonaffinity != usualPool.CoreNonaffinity
+		return p.CoreNonaffinity != usualPool.CoreNonaffinity && p.Algorithm != coreAffinity
 	}, "is for LB_ALGORITHM_CORE_AFFINITY: has no effect"},
 	{"fewest_tasks_feedback_delay", func(p *model.Pool) bool {
-		return p.FewestTasksDelayS != usualPool.FewestTasksDelayS
+		return p.FewestTasksDelayS != usualPool.FewestTasksDelayS && p.Algorithm != fewestTasks
 	}, "is for LB_ALGORITHM_FEWEST_TASKS: has no effect"},
 	{"capacity_estimation", func(p *model.Pool) bool { return p.CapacityEstimation && !fillsServers(p) },
 		"is for LB_ALGORITHM_FEWEST_SERVERS, which always estimates: has no effect"},
