@@ -10,7 +10,6 @@ use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, Cores, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Tickets, Ties, WhenDown};
 use weir_policy::{Named, Persistence, PersistenceSettings, is_host};
-use weir_rate::Tallies;
 use weir_rules::Excess;
 use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
