@@ -52,7 +52,7 @@ func startEngine(name, dir, programs string, workers int, ledger *ledger) (*engi
 	e.supervisor = dataplane.New(dataplane.Config{
 		Binary: filepath.Join(programs, "weir-dataplane"), Workers: workers,
 		Socket: filepath.Join(dir, "dataplane.sock"), Output: filepath.Join(dir, "dataplane.log"),
-		States:   func(map[plan.Member]bool) map[plan.Member]bool { return nil },
+		States:   func(map[plan.Member]bool) map[plan.Member]plan.State { return nil },
 		Segments: unlimited{}, Observer: e, Log: slog.New(slog.DiscardHandler),
 	})
 	serving, stop := context.WithCancel(context.Background())
