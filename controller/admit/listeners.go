@@ -27,7 +27,7 @@ type place struct {
 	address  netip.Addr
 }
 
-// listener is a range of ports at one place that only one virtual service may use. It also says which field of which
+// listener is a range of ports at one place that only one entry of one virtual service may use. It also says which field of which
 // object names the ports.
 type listener struct {
 	place
@@ -39,7 +39,8 @@ type listener struct {
 
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
-// listenersAreFree refuses a write after which two virtual services would listen on the same port of an address.
+// listenersAreFree refuses a write after which two virtual services, or one for two of its entries, would listen on the
+// same port of an address.
 // Tenants make no difference, because engines serve all of them. view has the written object already; stored is the
 // object before, nil for a new one.
 func listenersAreFree(view *store.View, stored, written *store.Record) error {
@@ -49,7 +50,7 @@ func listenersAreFree(view *store.View, stored, written *store.Record) error {
 	if stored != nil && listensAs(stored, written) {
 		return nil
 	}
-	others := neighbours{view: view, at: map[netip.Addr][]listener{}}
+	others := neighbours{view: view, at: map[netip.Addr][]listener{}, twins: written.Kind != addressKind}
 	for vs := range servicesOf(view, written) {
 		for _, ours := range listenersOf(view, vs) {
 			if theirs, taken := others.takes(ours); taken {
@@ -94,11 +95,12 @@ func servicesOf(view *store.View, record *store.Record) iter.Seq[*store.Record] 
 
 // neighbours caches the listeners at each address.
 type neighbours struct {
-	view *store.View
-	at   map[netip.Addr][]listener
+	view  *store.View
+	at    map[netip.Addr][]listener
+	twins bool // the entries of one virtual service are compared, too
 }
 
-// takes returns another virtual service that listens on the same port.
+// takes returns another listener on the same port.
 func (n *neighbours) takes(ours listener) (by listener, taken bool) {
 	others, known := n.at[ours.address]
 	if !known {
@@ -106,7 +108,10 @@ func (n *neighbours) takes(ours listener) (by listener, taken bool) {
 		n.at[ours.address] = others
 	}
 	for _, theirs := range others {
-		if theirs.owner != ours.owner && theirs.place == ours.place && ours.first <= theirs.last &&
+		if theirs.owner == ours.owner && (!n.twins || theirs.service == ours.service) {
+			continue
+		}
+		if theirs.place == ours.place && ours.first <= theirs.last &&
 			theirs.first <= ours.last {
 			return theirs, true
 		}
@@ -129,6 +134,9 @@ func (n *neighbours) listenersAt(address netip.Addr) (found []listener) {
 
 func (l listener) taken(written *store.Record, by listener) error {
 	where := netip.AddrPortFrom(l.address, uint16(max(l.first, by.first)))
+	if l.owner == by.owner {
+		return l.twice(written, by)
+	}
 	problem := fmt.Sprintf("%s, of virtual service %s, is served by virtual service %s already", where,
 		l.owner.Name, by.owner.Name)
 	switch written.Kind {
@@ -140,6 +148,19 @@ func (l listener) taken(written *store.Record, by listener) error {
 		return &schema.FieldError{Kind: serviceKind, Field: fmt.Sprintf("services[%d].port", l.service),
 			Problem: fmt.Sprintf("%s is served by virtual service %s already", where, by.owner.Name)}
 	}
+}
+
+// twice refuses the same port of two entries of a virtual service.
+func (l listener) twice(written *store.Record, by listener) error {
+	first, second := min(l.service, by.service), max(l.service, by.service)
+	number := max(l.first, by.first)
+	if written.Kind == networkKind {
+		return &schema.FieldError{Kind: networkKind, Field: "profile.type", Problem: fmt.Sprintf(
+			"virtual service %s has port %d in services[%d] and services[%d], which need profiles of different protocols",
+			l.owner.Name, number, first, second)}
+	}
+	return &schema.FieldError{Kind: serviceKind, Field: fmt.Sprintf("services[%d].port", second), Problem: fmt.Sprintf(
+		"%d is already in services[%d], and the network profiles of both are of the same protocol", number, first)}
 }
 
 // listenersOf returns all listeners of a virtual service. One that takes no traffic has none.

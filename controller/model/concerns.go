@@ -53,7 +53,7 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"stringgroup", group.UUID})
 		}
 	}
-	if content := vs.Content; content != nil {
+	for _, content := range vs.contents() {
 		for _, group := range content.StringGroups {
 			parts = append(parts, subject{"stringgroup", group.UUID})
 		}
@@ -107,8 +107,8 @@ func (vs *VirtualService) AddressGroups() iter.Seq[*AddressGroup] {
 	for _, set := range vs.L4Sets {
 		all = append(all, maps.Values(set.AddressGroups))
 	}
-	if vs.Content != nil {
-		all = append(all, maps.Values(vs.Content.AddressGroups))
+	for _, content := range vs.contents() {
+		all = append(all, maps.Values(content.AddressGroups))
 	}
 	all = append(all, maps.Values(vs.HostGroups), maps.Values(vs.SelectorGroups))
 	if vs.SSOPolicy != nil {

@@ -15,33 +15,39 @@ type Content struct {
 }
 
 const (
-	ofHTTP          = "application_profile_ref.http_profile."
+	ownProfile      = "application_profile_ref"
 	rewritableTypes = "content_rewrite.rewritable_content_ref"
 )
 
-// resolveContent finds these groups.
-func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
-	if vs.HTTP == nil {
-		return
+// resolveContent finds these groups, for requests under the application profile that a field names. nil: nothing is
+// done to the content of responses.
+func (k *Keeper) resolveContent(
+	from *source, field string, profile *kinds.ApplicationProfile, rewrite *kinds.ContentRewriteProfile,
+) *Content {
+	http := httpOf(profile)
+	if http == nil {
+		return nil
 	}
-	compression, cache := vs.HTTP.Compression, vs.HTTP.Cache
-	compresses, caches := compression != nil && compression.Enabled, cache != nil && cache.Enabled
-	rewrites := vs.ContentRewrite != nil
-	if compresses || caches || rewrites {
-		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
+	compresses := http.Compression != nil && http.Compression.Enabled
+	caches := http.Cache != nil && http.Cache.Enabled
+	if !compresses && !caches && rewrite == nil {
+		return nil
 	}
-	if rewrites {
-		reference := vs.ContentRewrite.TypesRef()
+	field += ".http_profile."
+	content := &Content{map[string]*kinds.StringGroup{}, map[string]*AddressGroup{}}
+	if rewrite != nil {
+		reference := rewrite.TypesRef()
 		if group := follow(from, k.stringGroups, rewritableTypes, reference); group != nil {
-			vs.Content.StringGroups[reference] = group
+			content.StringGroups[reference] = group
 		}
 	}
 	if compresses {
-		k.resolveCompression(from, vs.Content, compression)
+		k.resolveCompression(from, field+"compression_profile.", content, http.Compression)
 	}
 	if caches {
-		k.resolveCache(from, vs.Content, cache)
+		k.resolveCache(from, field+"cache_config.", content, http.Cache)
 	}
+	return content
 }
 
 // resolveFilters finds the groups of the filters and rules of logs that are in force. A group that closes virtual
@@ -85,8 +91,9 @@ func (k *Keeper) resolveMasks(
 	}
 }
 
-func (k *Keeper) resolveCompression(from *source, to *Content, compression *kinds.CompressionProfile) {
-	const field = ofHTTP + "compression_profile."
+func (k *Keeper) resolveCompression(
+	from *source, field string, to *Content, compression *kinds.CompressionProfile,
+) {
 	texts := func(field, reference string) {
 		if group := follow(from, k.stringGroups, field, reference); group != nil {
 			to.StringGroups[reference] = group
@@ -103,8 +110,7 @@ func (k *Keeper) resolveCompression(from *source, to *Content, compression *kind
 	}
 }
 
-func (k *Keeper) resolveCache(from *source, to *Content, cache *kinds.CacheConfig) {
-	const field = ofHTTP + "cache_config."
+func (k *Keeper) resolveCache(from *source, field string, to *Content, cache *kinds.CacheConfig) {
 	followInto(from, k.stringGroups, field+"mime_types_group_refs", cache.MimeTypeRefs, to.StringGroups)
 	followInto(from, k.stringGroups, field+"mime_types_block_group_refs", cache.BlockedTypeRefs, to.StringGroups)
 	if paths := cache.URINonCacheable; paths != nil {

@@ -53,8 +53,9 @@ type VirtualService struct {
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 
-	Variants []*Variant // for ports that have other profiles; each port is in one at most
-	PartAt   []int      // of a part for some ports: their places in Services; nil: it is for all
+	Variants []*Variant        // for ports that have other profiles; each port is in one at most
+	PartAt   []int             // of a part for some ports: their places in Services; nil: it is for all
+	Whole    []*VirtualService // of a part: all parts of the same virtual service, also itself
 
 	SelectedProfiles []*kinds.SSLProfile      // of ssl_profile_selectors, in their order; nil: it is not there
 	SelectorGroups   map[string]*AddressGroup // that these compare with, by reference

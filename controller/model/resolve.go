@@ -256,7 +256,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	if read := k.read[subject{"virtualservice", vs.UUID}]; read != nil {
 		vs.Purges = read.purges
 	}
-	k.resolveContent(from, vs)
+	vs.Content = k.resolveContent(from, ownProfile, vs.ApplicationProfile, vs.ContentRewrite)
 	k.resolveFilters(from, vs)
 	k.resolveParent(from, vs)
 	k.resolveHosts(from, vs)
@@ -357,7 +357,7 @@ func (k *Keeper) resolveHosts(from *source, vs *VirtualService) {
 // resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.
 func (k *Keeper) resolveClientCertificates(from *source, vs *VirtualService) {
 	wanted := vs.ApplicationProfile.ClientCertificates()
-	vs.ClientPKI = follow(from, k.pkiProfiles, "application_profile_ref."+wanted.Path+"pki_profile_ref",
+	vs.ClientPKI = follow(from, k.pkiProfiles, ownProfile+"."+wanted.Path+"pki_profile_ref",
 		wanted.PKIProfileRef)
 	if vs.Parent == nil {
 		return

@@ -15,6 +15,7 @@ type Variant struct {
 	ApplicationProfile *kinds.ApplicationProfile
 	NetworkProfile     *kinds.NetworkProfile
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
+	Content            *Content          // as of a virtual service
 }
 
 // Parts returns a virtual service once for each combination of profiles that its ports have, first with its own
@@ -37,11 +38,40 @@ func (vs *VirtualService) Parts() []*VirtualService {
 	}
 	for _, variant := range vs.Variants {
 		part := own
-		part.PartAt, part.ClientPKI = variant.At, variant.ClientPKI
+		part.PartAt, part.ClientPKI, part.Content = variant.At, variant.ClientPKI, variant.Content
 		part.speak(variant.ApplicationProfile, variant.NetworkProfile)
 		parts = append(parts, &part)
 	}
+	for _, part := range parts {
+		part.Whole = parts
+	}
 	return parts
+}
+
+// Beside returns all parts of the virtual service that this is a part of; itself, if it is none.
+func (vs *VirtualService) Beside() []*VirtualService {
+	if vs.Whole == nil {
+		return []*VirtualService{vs}
+	}
+	return vs.Whole
+}
+
+// ClientPKIs returns the PKI profiles for the certificates of clients: its own, and those of its ports and its parent.
+func (vs *VirtualService) ClientPKIs() (profiles []*kinds.PKIProfile) {
+	all := []*kinds.PKIProfile{vs.ClientPKI, vs.ParentPKI}
+	for _, variant := range vs.Variants {
+		all = append(all, variant.ClientPKI)
+	}
+	return slices.DeleteFunc(all, func(profile *kinds.PKIProfile) bool { return profile == nil })
+}
+
+// contents returns what is done to the content of responses, at all ports.
+func (vs *VirtualService) contents() (all []*Content) {
+	all = append(all, vs.Content)
+	for _, variant := range vs.Variants {
+		all = append(all, variant.Content)
+	}
+	return slices.DeleteFunc(all, func(content *Content) bool { return content == nil })
 }
 
 // HasPort tells whether the entry of Services at this place is for this part of a virtual service.
@@ -80,13 +110,29 @@ func (k *Keeper) resolveVariants(from *source, vs *VirtualService) {
 		}
 		variant := vs.variant(application, network)
 		if variant == nil {
-			wanted := application.ClientCertificates()
-			variant = &Variant{ApplicationProfile: application, NetworkProfile: network,
-				ClientPKI: follow(from, k.pkiProfiles, field+"override_application_profile_ref."+wanted.Path+
-					"pki_profile_ref", wanted.PKIProfileRef)}
+			variant = &Variant{ApplicationProfile: application, NetworkProfile: network, ClientPKI: vs.ClientPKI,
+				Content: vs.Content}
+			if application != vs.ApplicationProfile {
+				k.resolveOwn(from, field+"override_application_profile_ref", vs, variant)
+			}
 			vs.Variants = append(vs.Variants, variant)
 		}
 		variant.At = append(variant.At, at)
+	}
+}
+
+// resolveOwn finds what the application profile of a port refers to.
+func (k *Keeper) resolveOwn(from *source, field string, vs *VirtualService, variant *Variant) {
+	own := &source{}
+	wanted := variant.ApplicationProfile.ClientCertificates()
+	variant.ClientPKI = follow(own, k.pkiProfiles, field+"."+wanted.Path+"pki_profile_ref", wanted.PKIProfileRef)
+	variant.Content = k.resolveContent(own, field, variant.ApplicationProfile, vs.ContentRewrite)
+	from.refersTo = append(from.refersTo, own.refersTo...)
+	for _, finding := range own.findings {
+		finding.Kind, finding.UUID, finding.Name = from.kind, from.uuid, from.name
+		if !slices.Contains(from.findings, finding) { // content_rewrite is that of all ports
+			from.findings = append(from.findings, finding)
+		}
 	}
 }
 
@@ -102,11 +148,9 @@ func (vs *VirtualService) variant(application *kinds.ApplicationProfile, network
 
 // speak gives a virtual service its profiles; nil: they are not there.
 func (vs *VirtualService) speak(application *kinds.ApplicationProfile, network *kinds.NetworkProfile) {
-	vs.ApplicationProfile, vs.HTTP, vs.L4 = application, nil, nil
+	vs.ApplicationProfile, vs.HTTP, vs.L4 = application, httpOf(application), nil
 	if application != nil {
 		switch application.Type {
-		case "APPLICATION_PROFILE_TYPE_HTTP":
-			vs.HTTP = orDefaults(application.HTTP)
 		case "APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_SSL", "APPLICATION_PROFILE_TYPE_DNS",
 			"APPLICATION_PROFILE_TYPE_SYSLOG":
 			vs.L4 = orDefaults(application.TCP)
@@ -124,4 +168,12 @@ func (vs *VirtualService) speak(application *kinds.ApplicationProfile, network *
 		vs.UDP = schema.Defaults[kinds.UDPFastPath]()
 		vs.UDP.SessionIdleTimeoutS = orDefaults(setting.UDPProxy).SessionIdleTimeoutS
 	}
+}
+
+// httpOf returns what an application profile says of HTTP; nil: it is not there, or not for HTTP.
+func httpOf(profile *kinds.ApplicationProfile) *kinds.HTTPProfile {
+	if profile == nil || profile.Type != "APPLICATION_PROFILE_TYPE_HTTP" {
+		return nil
+	}
+	return orDefaults(profile.HTTP)
 }

@@ -112,7 +112,7 @@ func allowsInvalid(subject subject, vs *model.VirtualService, in asked, report *
 // HTTP, engines refuse the requests of such clients.
 func refusePlainPorts(subject subject, vs *model.VirtualService, in asked, report *report) {
 	requires := in.mode == dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUIRE
-	if httpsPort(vs) == 0 {
+	if !showsCertificates(vs) {
 		if requires {
 			report.block(subject, "services", "no port has enable_ssl, and without TLS no client can show the "+
 				"certificate that ssl_client_certificate_mode requires")

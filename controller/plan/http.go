@@ -26,7 +26,7 @@ var underscores = map[string]dataplanev1.Underscores{
 	"WEIR_UNDERSCORES_REFUSE": dataplanev1.Underscores_UNDERSCORES_REFUSE,
 }
 
-// httpProfile converts the HTTP settings. Redirects go to httpsPort; 0: there are no redirects.
+// httpProfile converts the HTTP settings. Redirects go to httpsPort; 0: there are none.
 func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
 	http := vs.HTTP
 	noteUnsupported(vs, report)

@@ -5,6 +5,8 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
+const removesPorts = "remove_listening_port_on_vs_down"
+
 // listenWhileUp is what must be up for a virtual service to listen; nil: it always listens.
 func listenWhileUp(vs *model.VirtualService) *dataplanev1.ListenWhileUp {
 	if !vs.RemovePortWhenDown || vs.UDP != nil || vs.IsParent() || neverDown(vs) {
@@ -33,7 +35,7 @@ func countedPools(vs *model.VirtualService) (uuids []string) {
 // staysOpen warns where remove_listening_port_on_vs_down has no effect.
 func staysOpen() []unheeded[model.VirtualService] {
 	when := func(holds func(*model.VirtualService) bool, why string) unheeded[model.VirtualService] {
-		return unheeded[model.VirtualService]{"remove_listening_port_on_vs_down",
+		return unheeded[model.VirtualService]{removesPorts,
 			func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown && holds(vs) }, why + ": has no effect"}
 	}
 	return []unheeded[model.VirtualService]{

@@ -54,7 +54,13 @@ func (d *draft) addPortPool(field string, selector *kinds.ServicePoolSelector) {
 	if isForPort(d.vs.Services) && !isForPort(d.vs.Ports()) {
 		return // it is for another part of the virtual service
 	}
-	if why := d.notAt(selector); why != "" {
+	if why := notAt(d.vs, selector); why != "" {
+		acts := func(part *model.VirtualService) bool {
+			return part.NetworkProfile != nil && notAt(part, selector) == ""
+		}
+		if slices.ContainsFunc(d.vs.Beside(), acts) {
+			return // the same port of the other protocol
+		}
 		d.report.warn(d.subject, field, "%s: has no effect", why)
 		return
 	}
@@ -66,14 +72,14 @@ func (d *draft) addPortPool(field string, selector *kinds.ServicePoolSelector) {
 }
 
 // notAt says why no client comes through the ports of a selector; empty: some may.
-func (d *draft) notAt(selector *kinds.ServicePoolSelector) string {
-	isUDP := d.vs.UDP != nil
+func notAt(vs *model.VirtualService, selector *kinds.ServicePoolSelector) string {
+	isUDP := vs.UDP != nil
 	switch {
 	case strings.HasPrefix(selector.Protocol, "PROTOCOL_TYPE_SCTP"):
 		return "engines do not speak SCTP"
 	case selector.Protocol != "" && strings.HasPrefix(selector.Protocol, "PROTOCOL_TYPE_UDP") != isUDP:
-		return fmt.Sprintf("its network profile %s is not of %s", d.vs.NetworkProfile.Name, selector.Protocol)
-	case !slices.ContainsFunc(d.vs.Ports(), selector.IsForPort):
+		return fmt.Sprintf("its network profile %s is not of %s", vs.NetworkProfile.Name, selector.Protocol)
+	case !slices.ContainsFunc(vs.Ports(), selector.IsForPort):
 		return fmt.Sprintf("port %d is none of services", selector.Port)
 	}
 	return ""

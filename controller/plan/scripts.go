@@ -68,7 +68,7 @@ func (d *draft) checkEvents(set *model.ScriptSet) {
 		case strings.HasPrefix(event, "HTTP_") && d.vs.HTTP == nil:
 			d.report.block(d.subject, at, "scripts for HTTP need an application profile of "+
 				"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
-		case isOfTLS && httpsPort(d.vs) == 0:
+		case isOfTLS && !hasTLS(d.vs):
 			never("no service port has enable_ssl. Set it, or remove them")
 		case d.vs.IsChild() && d.vs.ByRequest() && (isOfTLS || isAccept),
 			d.vs.IsChild() && (isAccept || script.Event == kinds.ScriptPreConnect):

@@ -33,10 +33,14 @@ type draft struct {
 
 // newDraft compiles a virtual service, with what it is for the ports that have other profiles.
 func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
-	if len(vs.Variants) > 0 {
-		return c.newDraftWithVariants(vs)
+	var d *draft
+	if len(vs.Variants) > 0 && !vs.IsParent() && !vs.IsChild() {
+		d = c.newDraftWithVariants(vs)
+	} else if d = c.newPart(vs); len(vs.Variants) > 0 {
+		d.refuseVariants()
 	}
-	return c.newPart(vs)
+	d.refuseTwins()
+	return d
 }
 
 func (c *Compiler) newPart(vs *model.VirtualService) *draft {
@@ -79,7 +83,7 @@ func (c *Compiler) newPart(vs *model.VirtualService) *draft {
 		d.limitConnections()
 	}
 	if vs.HTTP != nil {
-		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
+		d.service.Http = httpProfile(vs, redirectPort(vs), &d.report)
 		d.service.Http.ContentRewrite = contentRewrite(d.subject, vs, &d.report)
 		d.service.Http.Compression = compression(d.subject, vs, &d.report)
 		d.service.Http.Cache = cache(d.subject, vs, &d.report)

@@ -243,8 +243,9 @@ func listed(m *model.Model) []*kinds.PKIProfile {
 		}
 	}
 	for _, vs := range m.VirtualServices {
-		add(vs.ClientPKI)
-		add(vs.ParentPKI)
+		for _, profile := range vs.ClientPKIs() {
+			add(profile)
+		}
 	}
 	for _, pool := range m.Pools {
 		add(pool.PKIProfile)

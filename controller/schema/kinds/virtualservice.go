@@ -312,8 +312,9 @@ func (vs *VirtualService) checkPorts() *schema.FieldError {
 			}
 		}
 		for j, earlier := range vs.Services[:i] {
-			// The same port of another protocol is another port.
-			mayDiffer := service.NetworkProfileRef != earlier.NetworkProfileRef
+			// The same port of another protocol is another port. Admission knows the protocols.
+			mayDiffer := cmp.Or(service.NetworkProfileRef, vs.NetworkProfileRef) !=
+				cmp.Or(earlier.NetworkProfileRef, vs.NetworkProfileRef)
 			if service.Port <= earlier.PortRangeEnd && earlier.Port <= service.PortRangeEnd && !mayDiffer {
 				return &schema.FieldError{
 					Field:   fmt.Sprintf("services[%d].port", i),
