@@ -31,6 +31,9 @@ type assembly struct {
 	contested map[claim]bool            // all claims of the shares that did not get theirs
 	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
 
+	expressionBytes map[string]int  // of the children of each parent, by its uuid
+	crowded         map[string]bool // parents, by uuid, with children that were left out because of that
+
 	spoken *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
 	group  *model.Group      // whose settings apply to the engine; nil: none
 
@@ -106,9 +109,11 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 	return true
 }
 
-// contests tells whether a share has or wants a port that a share did not get, or another port of such a share.
+// contests tells whether a share has or wants a port that a share did not get, or another port of such a share; or its
+// parent has children that were left out.
 func (a *assembly) contests(share *share) bool {
-	return share != nil && slices.ContainsFunc(share.draft.claims, func(c claim) bool { return a.contested[c.key()] })
+	return share != nil && (share.isChild() && a.crowded[share.draft.vs.SeatsOf()] ||
+		slices.ContainsFunc(share.draft.claims, func(c claim) bool { return a.contested[c.key()] }))
 }
 
 // assemble makes the whole Plan. before has the resources of the last Plan: virtual services in it come first, and keep
@@ -132,6 +137,7 @@ func (c *Compiler) assembleWithout(
 		noRoom: oversize,
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[claim]*draft{},
 		contested: map[claim]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
+		expressionBytes: map[string]int{}, crowded: map[string]bool{},
 		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
@@ -268,9 +274,26 @@ func (a *assembly) claim(share *share) bool {
 	return true
 }
 
-// claimTexts gives a child what it wants by texts of string groups, when all children have what they want by their own.
+// claimTexts gives a child what it wants by texts of string groups, when all children have what they want by their own,
+// and memory for its expressions.
 func (a *assembly) claimTexts(share *share) bool {
-	return share.absent || a.take(share.draft, func(c claim) bool { return c.group != "" })
+	if share.absent || !share.isChild() {
+		return true
+	}
+	parent, bytes := share.draft.vs.SeatsOf(), share.draft.expressionBytes
+	if bytes > 0 && a.expressionBytes[parent]+bytes > kinds.ExpressionsOfParentMost {
+		a.crowded[parent] = true
+		share.report.block(share.draft.subject, "vh_matches", "the regular expressions of the children of %s may need "+
+			"%d MiB in each worker of an engine together, children that come before by their names need %d KiB, and "+
+			"those of this child %d KiB: use fewer or shorter ones", share.draft.vs.Parent.Name,
+			kinds.ExpressionsOfParentMost>>20, a.expressionBytes[parent]>>10, bytes>>10)
+		return false
+	}
+	if !a.take(share.draft, func(c claim) bool { return c.group != "" }) {
+		return false
+	}
+	a.expressionBytes[parent] += bytes
+	return true
 }
 
 // take gives a draft those of its claims that are meant, unless another draft has one of them.
@@ -407,6 +430,9 @@ func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	}
 	for _, claim := range share.draft.claims {
 		delete(a.taken, claim.key())
+	}
+	if share.isChild() {
+		a.expressionBytes[share.draft.vs.SeatsOf()] -= share.draft.expressionBytes
 	}
 	if context := share.draft.vs.VrfContext; share.draft.advertisement != nil {
 		if a.contexts[context]--; a.contexts[context] == 0 {

@@ -9,6 +9,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -92,27 +93,32 @@ func wishesOf(vs *model.VirtualService) (claims []claim) {
 	return claims
 }
 
-// child sets what a child wants of its parent.
-func child(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report) {
+// child sets what a child wants of its parent. It returns what the expressions of that need, in bytes.
+func child(
+	subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report,
+) (expressionBytes int) {
 	into.ParentUuid = vs.Parent.UUID
 	noteUnheededOfChild(subject, vs, report)
 	if !vs.ByRequest() {
 		into.ServerNames = vs.VHDomainNames
-		return
+		return 0
 	}
+	expressions := new(kinds.Expressions)
 	for i, match := range vs.VHMatches {
 		wanted := &dataplanev1.HostMatch{Host: match.Host}
 		for j, rule := range match.Rules {
 			wanted.Rules = append(wanted.Rules, hostRule(subject, vs, fmt.Sprintf("vh_matches[%d].rules[%d].", i, j),
-				&rule, report))
+				&rule, expressions, report))
 		}
 		into.HostMatches = append(into.HostMatches, wanted)
 	}
+	return expressions.Bytes()
 }
 
 // hostRule converts a rule of a child. Of a rule that engines cannot try, the path has no criterion.
 func hostRule(
-	subject subject, vs *model.VirtualService, field string, from *kinds.VHMatchRule, report *report,
+	subject subject, vs *model.VirtualService, field string, from *kinds.VHMatchRule, expressions *kinds.Expressions,
+	report *report,
 ) *dataplanev1.HostRule {
 	to := &dataplanev1.HostRule{Name: from.Name}
 	reader := &ruleReader{
@@ -122,7 +128,16 @@ func hostRule(
 	if from.Matches != nil {
 		beside := *from.Matches
 		beside.Path = nil
-		if problem := beside.Check("matches"); problem != nil {
+		// Children from before these had an effect may have texts that are no expressions.
+		ofFields := beside
+		if query := beside.Query; query != nil && len(query.Values) <= kinds.TextsMost { // with those of groups
+			ofFields.Query = &kinds.QueryMatch{Criteria: query.Criteria, Case: query.Case, Decoded: query.Decoded}
+		}
+		problem := schema.CheckFields("matches", &ofFields)
+		if problem == nil { // the next relies on that
+			problem = expressions.Add("matches", from.Matches)
+		}
+		if problem != nil {
 			reader.refuse(problem.Field, "%s", problem.Problem)
 		} else if match := reader.match(&beside, false); proto.Size(match) > 0 {
 			to.Match = match
@@ -160,12 +175,6 @@ func (r *ruleReader) pathOfHost(path *kinds.PathMatch) *dataplanev1.TextMatch {
 		return nil
 	}
 	known := textCriteria[path.Criteria]
-	if known.criterion == dataplanev1.TextCriterion_TEXT_CRITERION_REGEX {
-		// Children from before these had an effect may have texts that are no expressions.
-		if at, err := kinds.CheckExpressions(path.Values); err != nil {
-			r.refuse(fmt.Sprintf("matches.path.match_str[%d]", at), "%v", err)
-		}
-	}
 	if len(path.GroupRefs) > 0 { // the model has a finding about that
 		r.report.blocked = true
 	}

@@ -54,7 +54,7 @@ func newRefusal(vs *model.VirtualService, hostGroups []part) *draft {
 	made.service = &dataplanev1.VirtualService{Uuid: refusalPrefix + vs.UUID, Name: vs.Name}
 	var unsaid report
 	made.service.Tcp = tcpProfile(vs, &unsaid)
-	child(made.subject, vs, made.service, &unsaid)
+	made.expressionBytes = child(made.subject, vs, made.service, &unsaid)
 	forgetUnknownPaths(made.service)
 	if vs.HTTP != nil {
 		made.service.Http = httpProfile(vs, httpsPort(vs), &unsaid)

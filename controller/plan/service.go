@@ -22,7 +22,8 @@ type draft struct {
 	parts   []part // service last
 	report  report
 
-	hostGroups []part // that a child compares requests with; in parts, too
+	hostGroups      []part // that a child compares requests with; in parts, too
+	expressionBytes int    // what its regular expressions need in each worker; of children
 
 	limits bool // it has limits of rates, which its engines share out
 
@@ -70,7 +71,7 @@ func (c *Compiler) newPart(vs *model.VirtualService) *draft {
 		d.service.Tcp = tcpProfile(vs, &d.report)
 	}
 	if vs.IsChild() {
-		child(d.subject, vs, d.service, &d.report)
+		d.expressionBytes = child(d.subject, vs, d.service, &d.report)
 		d.parts = append(d.parts, d.hostGroups...)
 		d.noteShadowsOfChild()
 	} else {

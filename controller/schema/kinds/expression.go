@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -39,19 +38,7 @@ const expressionsCostMost = 1 << 19
 
 // CheckExpressions returns the first text that is no expression for engines, by its place, and why. Texts that cost too
 // much together are the fault of the last one.
-func CheckExpressions(texts []string) (at int, _ error) {
-	cost := 0
-	for i, text := range texts {
-		read, err := parsed(text)
-		if err != nil {
-			return i, err
-		}
-		if cost += costOf(read); cost > expressionsCostMost {
-			return i, errors.New("engines have no memory for as many and as long expressions as there are up to here")
-		}
-	}
-	return 0, nil
-}
+func CheckExpressions(texts []string) (at int, _ error) { return new(Expressions).check(texts) }
 
 // costOf estimates what an expression takes in the memory of an engine, in bytes.
 func costOf(parsed *syntax.Regexp) (bytes int) {

@@ -205,6 +205,7 @@ func (vs *VirtualService) checkMatches() *schema.FieldError {
 	if len(vs.VHMatches) == 0 {
 		return &schema.FieldError{Field: "vh_matches", Problem: "is empty: give at least one host"}
 	}
+	expressions := new(Expressions)
 	for i, match := range vs.VHMatches {
 		field := fmt.Sprintf("vh_matches[%d]", i)
 		if problem := checkHost(field+".host", match.Host); problem != nil {
@@ -215,7 +216,7 @@ func (vs *VirtualService) checkMatches() *schema.FieldError {
 				return &schema.FieldError{Field: fmt.Sprintf("%s.rules[%d].matches.path.match_str", field, j),
 					Problem: "is empty: give a text to compare the path with, or string_group_refs"}
 			}
-			if problem := rule.Matches.check(fmt.Sprintf("%s.rules[%d].matches", field, j)); problem != nil {
+			if problem := expressions.Add(fmt.Sprintf("%s.rules[%d].matches", field, j), rule.Matches); problem != nil {
 				return problem
 			}
 		}

@@ -157,13 +157,18 @@ func refuse(field, problem string, args ...any) *schema.FieldError {
 
 // check returns what is wrong with a match.
 func (m *MatchTarget) check(field string) *schema.FieldError {
+	return m.checkReading(field, new(Expressions))
+}
+
+func (m *MatchTarget) checkReading(field string, expressions *Expressions) *schema.FieldError {
 	if m == nil {
 		return nil
 	}
 	return cmp.Or(
 		m.ClientIP.check(field+".client_ip"), m.SourceIP.check(field+".source_ip"), m.VSPort.check(field+".vs_port"),
-		m.Method.check(field+".method"), m.Version.check(field+".version"), m.Path.check(field+".path"),
-		m.Query.check(field+".query"), checkHdrs(field+".hdrs", m.Hdrs), m.HostHdr.check(field+".host_hdr"),
+		m.Method.check(field+".method"), m.Version.check(field+".version"), m.Path.check(field+".path", expressions),
+		m.Query.check(field+".query", expressions), checkHdrs(field+".hdrs", m.Hdrs),
+		m.HostHdr.check(field+".host_hdr"),
 		m.Cookie.check(field+".cookie"), CheckPlaces(field+".geo_matches", m.GeoMatches))
 }
 
@@ -220,11 +225,11 @@ func (m *HTTPVersionMatch) check(field string) *schema.FieldError {
 	return nil
 }
 
-func (m *PathMatch) check(field string) *schema.FieldError {
+func (m *PathMatch) check(field string, expressions *Expressions) *schema.FieldError {
 	if m == nil {
 		return nil
 	}
-	return checkTexts(field, "match_str", m.Criteria, m.Values, len(m.GroupRefs))
+	return expressions.checkTexts(field, "match_str", m.Criteria, m.Values, len(m.GroupRefs))
 }
 
 // checkRoots refuses texts that no path begins with, where they would never match, or always.
@@ -250,11 +255,11 @@ func ComparesBeginning(criteria string) bool {
 	return false
 }
 
-func (m *QueryMatch) check(field string) *schema.FieldError {
+func (m *QueryMatch) check(field string, expressions *Expressions) *schema.FieldError {
 	if m == nil {
 		return nil
 	}
-	return checkTexts(field, "match_str", m.Criteria, m.Values, len(m.GroupRefs))
+	return expressions.checkTexts(field, "match_str", m.Criteria, m.Values, len(m.GroupRefs))
 }
 
 func checkHdrs(field string, matches []HdrMatch) *schema.FieldError {
@@ -338,6 +343,10 @@ func Comparison(criteria string) string {
 // checkTexts checks the texts that something is compared with. name is the field with them; groups is the number of
 // string groups beside them.
 func checkTexts(field, name, criteria string, texts []string, groups int) *schema.FieldError {
+	return new(Expressions).checkTexts(field, name, criteria, texts, groups)
+}
+
+func (e *Expressions) checkTexts(field, name, criteria string, texts []string, groups int) *schema.FieldError {
 	how := Comparison(criteria)
 	if strings.HasSuffix(how, "EXIST") || strings.HasSuffix(how, "EXISTS") {
 		if len(texts)+groups > 0 {
@@ -358,7 +367,7 @@ func checkTexts(field, name, criteria string, texts []string, groups int) *schem
 		}
 	}
 	if strings.HasPrefix(how, "REGEX") {
-		if at, err := CheckExpressions(texts); err != nil {
+		if at, err := e.check(texts); err != nil {
 			return refuse(fmt.Sprintf("%s.%s[%d]", field, name, at), "%v", err)
 		}
 	}
