@@ -139,6 +139,15 @@ impl Tally {
         }
     }
 
+    /// Counts an event of a key, of a limit [of each engine](Limit::of_engine). False: there is no room for the key. Error: the
+    /// event is beyond the rate, and not counted.
+    pub fn count(&self, limit: &Limit, key: &Key, at: Moment) -> Result<bool, Beyond> {
+        match self.counts.get(&limit.id).filter(|_| at.mode == Mode::Count) {
+            None => Ok(false),
+            Some(Counted { count, .. }) => count.of_keys.take(key.hash(), &limit.rate, at.nanos).map(|ahead| ahead > 0),
+        }
+    }
+
     /// How many events of a key are counted and not forgotten yet: one is forgotten each time that the rate allows another.
     pub fn used(&self, limit: &Limit, key: &Key, at: Moment) -> u64 {
         let Some(Counted { count, .. }) = self.counts.get(&limit.id) else { return 0 };
@@ -425,6 +434,20 @@ mod tests {
         assert!(passes(&tallies.of("a", 1, [limit])));
         (0..99).for_each(|at| drop(tallies.of(&at.to_string(), 1, [limit])));
         assert!(tallies.known.lock().expect("sound").len() < 9, "what has gone is forgotten");
+    }
+
+    #[test]
+    fn event_is_counted_unless_its_key_finds_no_room_or_has_used_its_rate() {
+        let (tallies, limit, at) = (Tallies::new(1), once("events").of_engine(), Moment::counting(5));
+        let tally = tallies.of("a", 1, [limit]);
+        let key = |n: u32| tally.key(&limit).text(&n.to_be_bytes());
+        assert_eq!(tally.count(&limit, &key(0), at), Ok(true));
+        assert!(tally.count(&limit, &key(0), at).is_err());
+        let lost = (1..500_000).map(key).find(|key| tally.count(&limit, key, at) == Ok(false));
+        let lost = lost.expect("a key that finds no room");
+        assert_eq!((tally.used(&limit, &lost, at), tally.used(&limit, &key(0), at)), (0, 1));
+        assert_eq!(tally.count(&once("other"), &key(0), at), Ok(false), "the tally is not made for it");
+        assert_eq!(tally.count(&limit, &key(0), Moment::looking(5)), Ok(false));
     }
 
     #[test]

@@ -30,30 +30,35 @@ pub(crate) struct Coming<'a> {
 
 /// A request as a limit counts it.
 #[derive(Clone)]
-pub struct Counted {
-    pub(crate) limit: Limit,
+pub(crate) struct Counted {
+    pub limit: Limit,
     /// `None`: all requests together have the limit.
-    pub(crate) key: Option<Key>,
+    pub key: Option<Key>,
 }
 
 impl Counted {
     /// Counts it, or refuses it.
-    pub(crate) fn count(&self, tally: &Tally, at: Moment) -> Result<(), Beyond> {
+    pub fn count(&self, tally: &Tally, at: Moment) -> Result<(), Beyond> {
         match &self.key {
             Some(key) => tally.admit(&self.limit, key, at),
             None => tally.admit_any(&self.limit, at),
         }
     }
 
+    /// Counts it for its key. False: there is no room for the key. Error: it is beyond the rate.
+    pub fn try_count(&self, tally: &Tally, at: Moment) -> Result<bool, Beyond> {
+        self.key.as_ref().map_or(Ok(false), |key| tally.count(&self.limit, key, at))
+    }
+
     /// Takes back a request of its key.
-    pub(crate) fn forget(&self, tally: &Tally, at: Moment) {
+    pub fn forget(&self, tally: &Tally, at: Moment) {
         if let Some(key) = &self.key {
             tally.forget(&self.limit, key, at);
         }
     }
 
     /// How many requests of its key are counted.
-    pub(crate) fn used(&self, tally: &Tally, at: Moment) -> u64 {
+    pub fn used(&self, tally: &Tally, at: Moment) -> u64 {
         self.key.as_ref().map_or(0, |key| tally.used(&self.limit, key, at))
     }
 }

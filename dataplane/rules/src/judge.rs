@@ -9,7 +9,7 @@ use crate::{
     acted::Acted,
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
-    counted::{Coming, Counted, Refusal},
+    counted::{Coming, Refusal},
     edits::{Edit, EditKind, Edits, WantedNames},
     limit::RequestLimit,
     names::Names,
@@ -140,16 +140,17 @@ impl Policies {
         self.try_all(judged, (&view, found), at, &mut || admits(asked));
     }
 
-    /// No limit has refused a request, nor will one. Returns what counts it if it fails.
-    pub fn settle(&self, pending: Pending, at: Moment) -> Vec<Counted> {
-        self.tally.as_ref().map_or_else(Vec::new, |tally| pending.settle(tally, at))
+    /// No limit has refused a request, nor will one.
+    pub fn settle(&self, pending: &mut Pending, at: Moment) {
+        if let Some(tally) = &self.tally {
+            pending.settle(tally, at);
+        }
     }
 
-    /// A request fails that is counted then.
-    pub fn count_failed(&self, failing: &[Counted], at: Moment) {
-        let Some(tally) = &self.tally else { return };
-        for counted in failing {
-            let _ = counted.count(tally, at);
+    /// The client of a request that is [settled](Self::settle) gets its answer, or the connection is closed instead.
+    pub fn answered(&self, pending: Pending, failed: bool, at: Moment) {
+        if let Some(tally) = &self.tally {
+            pending.count(failed, tally, at);
         }
     }
 

@@ -34,7 +34,7 @@ pub use addresses::{AddressGroup, AddressRange, Addresses};
 pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
 pub use claims::{ClaimMatch, ClaimValue, ClaimValues, WantedClaim};
 pub use condition::{AddressMatch, Condition, Conditions, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
-pub use counted::{Counted, Refusal};
+pub use counted::Refusal;
 pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable, WantedNames};
 pub use groups::StringGroup;

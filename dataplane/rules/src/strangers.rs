@@ -76,7 +76,7 @@ impl Strangers {
         };
         let admitted = rate.map_or(Ok(()), limited);
         if self.remembers && (admitted.is_ok() || passes) {
-            pending.remember(Stranger { requests, failures });
+            pending.remember(Stranger::new(requests, failures));
         }
         admitted.map_err(|beyond| Refusal { beyond, is_bad: standing == Standing::Bad })
     }

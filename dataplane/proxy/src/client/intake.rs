@@ -577,7 +577,7 @@ fn write_edited<S: HeadSink>(
 /// Counts a request by what becomes of it. Of one that a limit refuses, nothing is counted.
 #[cold]
 #[inline(never)]
-fn settle(policies: &Policies, pending: Pending, next: &Next, exchanges: &mut Exchanges<Exchange>, at: Moment) {
+fn settle(policies: &Policies, mut pending: Pending, next: &Next, exchanges: &mut Exchanges<Exchange>, at: Moment) {
     let fails = match next {
         Next::Refused { error: Error::RateLimited { .. }, .. } => return,
         Next::Local(answer) if answer.cause == Some(Cause::ClientRequestRate) => return,
@@ -585,15 +585,14 @@ fn settle(policies: &Policies, pending: Pending, next: &Next, exchanges: &mut Ex
         Next::Local(answer) => answer.status >= 400 || answer.grpc_status.is_some_and(|code| code != 0),
         _ => false,
     };
-    let failing = policies.settle(pending, at);
+    policies.settle(&mut pending, at);
     match next {
         Next::Exchange { id, .. } | Next::Reported { id, .. } => {
-            if let Some(exchange) = exchanges.find(*id).filter(|_| !failing.is_empty()) {
-                exchange.count_if_failing(failing);
+            if let Some(exchange) = exchanges.find(*id).filter(|_| !pending.is_empty()) {
+                exchange.await_outcome(pending);
             }
         }
-        _ if fails => policies.count_failed(&failing, at),
-        _ => {}
+        _ => policies.answered(pending, fails, at),
     }
 }
 

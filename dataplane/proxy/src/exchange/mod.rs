@@ -8,6 +8,7 @@ mod elsewhere;
 pub(crate) mod held;
 pub(crate) mod incoming;
 pub(crate) mod judged;
+mod outcome;
 mod pace;
 mod queue;
 mod reselect;
@@ -24,8 +25,7 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 use weir_balance::{HashKey, Standing};
 use weir_coding::Wanted;
 use weir_policy::{HttpProfile, Prefix};
-use weir_rate::Moment;
-use weir_rules::Counted;
+use weir_rules::Pending;
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
 use weir_wire::{
@@ -115,8 +115,8 @@ struct Aside {
     websocket: Option<Key>,
     /// What rules wait for the response.
     awaited: Option<Awaited>,
-    /// Limits that count it if it fails.
-    failing: Vec<Counted>,
+    /// What limits count when it is answered.
+    pending: Cell<Pending>,
     /// `None`: its response is not compressed, whatever it is.
     compressing: Option<Compressing>,
     /// `None`: its response is not rewritten, whatever it is.
@@ -136,6 +136,8 @@ struct Aside {
     scripted: Scripted,
     /// The response tells how long the client's connection waits.
     tells_keepalive: bool,
+    /// Limits count it also if it does not fail.
+    counts_success: bool,
 }
 
 pub(crate) enum Phase {
@@ -251,20 +253,6 @@ impl Exchange {
         self.aside().awaited = Some(awaited);
     }
 
-    /// Has limits count the request if it fails.
-    pub fn count_if_failing(&mut self, failing: Vec<Counted>) {
-        self.aside().failing = failing;
-    }
-
-    /// The client gets a status from 400 on.
-    pub fn has_failed(&mut self, now: Time) {
-        let Some(aside) = &mut self.aside else { return };
-        let failing = std::mem::take(&mut aside.failing);
-        if let Some(policies) = self.service.policies.as_ref().filter(|_| !failing.is_empty()) {
-            policies.rules.count_failed(&failing, Moment::counting(now.nanos));
-        }
-    }
-
     /// The connection of its server ends behind the response of an error, if the profile says so.
     pub fn leave_server_behind_error(&mut self) {
         if self.service.http().is_some_and(|http| http.close_servers_on_error)
@@ -352,7 +340,7 @@ impl Exchange {
         self.phase = Phase::Waiting { head, on: Wait::Stored };
     }
 
-    /// Whether more becomes of the response than the profile says.
+    /// Whether more becomes of the response, or of what limits count, than the profile says.
     #[inline]
     pub fn treats_response(&self) -> bool {
         self.aside.as_ref().is_some_and(|aside| {
@@ -363,6 +351,7 @@ impl Exchange {
                 || !aside.asked_host.is_empty()
                 || aside.prefixed.is_some()
                 || aside.tells_keepalive
+                || aside.counts_success
         })
     }
 

@@ -143,6 +143,8 @@ impl Parties<'_> {
         if status >= 400 {
             excluded::count(&mut core.counters, &service, status, None);
             exchange.has_failed(io.now());
+        } else {
+            exchange.has_succeeded(io.now());
         }
         if client.noted.is_something() {
             core.records.note_response(&mut client.noted, &service, status, out.len());

@@ -470,7 +470,7 @@ impl Proxy {
             response,
             Why { location, failure: Some(cause), challenge: token::challenge(page.error), ..Why::default() },
         ) {
-            Ok(answer) => self.answer(io, conn, answer),
+            Ok(answer) => self.answer_for_server(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }
     }

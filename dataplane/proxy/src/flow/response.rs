@@ -712,6 +712,10 @@ impl<'p> Context<'p> {
             }
             false => form,
         };
+        // Scripts that want to see the body may answer instead.
+        if matches!(head.status, 200..400) && collect == 0 {
+            exchange.has_succeeded(io.now());
+        }
         let delivery =
             Delivery { body, form, client_goes_on: outgoing.keep_alive, server_goes_on: received.keep_alive };
         let binds = http.binds_connection_by(head);

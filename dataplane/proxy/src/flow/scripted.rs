@@ -5,7 +5,7 @@ use weir_telemetry::Cause;
 use weir_wire::{head::Method, http1::Hop};
 
 use crate::{
-    client::ruled::Asker,
+    client::{answer::Answer, ruled::Asker},
     exchange::table::ExchangeId,
     head::Target,
     io::{Close, Conn, Io},
@@ -51,8 +51,19 @@ impl Proxy {
         let Some(http) = client.service.http() else { return self.close_client(io, conn, Close::Abort) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
         match asker.answer_scripted(io, ending, failure, None) {
-            Ok(answer) => self.answer(io, conn, answer),
+            Ok(answer) => self.answer_for_server(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }
+    }
+
+    /// Answers instead of a server. The answer may be none of an error.
+    pub(crate) fn answer_for_server<I: Io>(&mut self, io: &mut I, conn: Conn, answer: Answer) {
+        let is_good = answer.status < 400 && answer.grpc_status.is_none_or(|code| code == 0);
+        if let Ok(client) = self.clients.live(conn)
+            && let Some(exchange) = client.exchange().filter(|_| is_good).and_then(|id| self.exchanges.find(id))
+        {
+            exchange.has_succeeded(io.now());
+        }
+        self.answer(io, conn, answer);
     }
 }

@@ -24,6 +24,7 @@ impl Proxy {
     pub(crate) fn begin_websocket<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         self.note_switch(io, id);
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
+        exchange.has_succeeded(io.now());
         let (conn, lost) = (exchange.client, server.lost());
         core.counters.note(Happening::WebSocketOpened { service: client.service.id });
         client.rest(io, false);

@@ -23,6 +23,14 @@ use crate::{
 const PEER: &str = "192.0.2.1:4000";
 const OTHER_PEER: &str = "192.0.2.2:4000";
 const REQ: ScriptEvent = ScriptEvent::HttpReq;
+const RESP: ScriptEvent = ScriptEvent::HttpResp;
+const RESP_DATA: ScriptEvent = ScriptEvent::HttpRespData;
+const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+
+/// A response behind which its server closes the connection.
+fn closing(response: &str) -> String {
+    response.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
+}
 
 /// Two in ten seconds.
 fn two(action: Option<rate_limit::Action>) -> RateLimit {
@@ -54,7 +62,7 @@ impl Stage {
         self.says(client, request);
         if self.dials() > dials {
             let server = self.connected();
-            self.says(server, OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+            self.says(server, closing(OK));
             self.batch(vec![Event::Eof { conn: server }]);
         }
         self.sent(client)
@@ -288,6 +296,73 @@ fn good_client_stays_good_while_few_of_its_many_requests_fail() {
     let scanned = stage.statuses(PEER, &get("a", "/bad"), 100);
     let passed = scanned.split(' ').filter(|status| *status == "404").count();
     assert!((10..50).contains(&passed), "a good client that scans is bad after {passed} requests");
+}
+
+#[test]
+fn client_stays_good_when_parts_of_a_page_that_come_together_fail() {
+    let mut stage = Stage::new(&of_strangers(vec![strangers(true, false)]));
+    assert_eq!(stage.asks_slowly(PEER, &get("a", "/"), 12), ["200"; 12].join(" "));
+    assert_eq!(stage.statuses(PEER, &get("a", "/"), 60), ["200"; 60].join(" "));
+    let mut page = |failing: usize| {
+        stage.tape.sleep(Duration::from_secs(30));
+        let parts: Vec<_> = (0..100)
+            .map(|_| {
+                let client = stage.client_from("10.0.0.1:80", PEER);
+                stage.says(client, get("a", "/part"));
+                let server = (status(&stage.sent(client)) == "none").then(|| stage.connected());
+                (client, server)
+            })
+            .collect();
+        let refused = parts.iter().filter(|(_, server)| server.is_none()).count();
+        for (n, (client, server)) in parts.into_iter().enumerate() {
+            let Some(server) = server else { continue };
+            let (wanted, answer) = match n % 5 < failing {
+                true => ("404", closing(NOT_FOUND)),
+                false => ("200", closing(OK)),
+            };
+            stage.says(server, answer);
+            stage.batch(vec![Event::Eof { conn: server }]);
+            assert_eq!(status(&stage.sent(client)), wanted);
+        }
+        refused
+    };
+    assert_eq!((0..5).map(|_| page(1)).sum::<usize>(), 0, "20 of 100 fail");
+    assert_eq!((0..5).map(|_| page(2)).sum::<usize>(), 0, "40 of 100 fail");
+    assert_eq!((page(5), page(5)), (0, 99), "all fail");
+}
+
+#[test]
+fn failure_is_taken_back_however_the_client_gets_its_answer() {
+    let plain = || of_strangers(vec![strangers(true, false)]);
+    let good = || get("a", "/good");
+    let sees_body = [
+        (RESP, "if avi.http.get_path() == '/good' then avi.http.set_response_body_buffer_size(1) end"),
+        (RESP_DATA, "avi.vs.log('seen')"),
+    ];
+    for (what, plan, request, answer, wanted) in [
+        ("a response", plain(), good(), closing(OK), "200"),
+        ("a body that scripts have seen", scripted_with(plain(), &sees_body), good(), closing(OK), "200"),
+    ] {
+        let mut stage = Stage::new(&plan);
+        let other = get("a", "/");
+        assert_eq!(stage.asks_slowly(PEER, &other, 12), ["200"; 12].join(" "));
+        assert_eq!(stage.statuses(PEER, &other, 60), ["200"; 60].join(" "));
+        let failure = closing(NOT_FOUND);
+        let mut asks = |request: &str, answer: &str, times: usize| {
+            let ask = |_| {
+                let client = stage.client_from("10.0.0.1:80", PEER);
+                stage.says(client, request);
+                let server = stage.connected();
+                stage.says(server, answer);
+                status(&stage.sent(client)).to_owned()
+            };
+            (0..times).map(ask).collect::<Vec<_>>()
+        };
+        assert_eq!(asks(&other, &failure, 25), ["404"; 25], "{what}");
+        assert_eq!(asks(&request, &answer, 25), [wanted; 25], "{what}");
+        assert_eq!(asks(&other, &failure, 25), ["404"; 25], "{what}");
+        assert_eq!(stage.limited(), [], "{what}");
+    }
 }
 
 #[test]
