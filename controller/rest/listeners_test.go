@@ -135,6 +135,34 @@ func TestOnePortIsForTCPAndUDP(t *testing.T) {
 			"tcp_proxy_profile": schema.Object{}}}})
 }
 
+func TestTwoPortsOfAVirtualServiceAreTheSameOnlyWithProfilesOfTwoProtocols(t *testing.T) {
+	c := newHouse(t).login()
+	twice := func(name, first, second string) schema.Object {
+		port := func(profile string) schema.Object {
+			made := schema.Object{"port": 53}
+			if profile != "" {
+				made["override_network_profile_ref"] = "/api/networkprofile?name=" + profile
+			}
+			return made
+		}
+		return schema.Object{"name": name, "vsvip_ref": c.at(name, "10.2.0.1"), "services": ports(port(first), port(second)),
+			"application_profile_ref": "/api/applicationprofile?name=System-L4-Application"}
+	}
+	const same = "services[1].port: 53 is already in services[0]"
+	c.refused(http.StatusBadRequest, same, "POST", "/api/virtualservice", twice("default", "", "System-TCP-Proxy"))
+	c.refused(http.StatusBadRequest, same, "POST", "/api/virtualservice",
+		twice("TCP", "System-TCP-Fast-Path", "System-TCP-Proxy"))
+	own := c.want(http.StatusCreated, "POST", "/api/networkprofile",
+		schema.Object{"name": "own", "profile": schema.Object{
+			"type": "PROTOCOL_TYPE_UDP_FAST_PATH", "udp_fast_path_profile": schema.Object{}}})
+	made := c.want(http.StatusCreated, "POST", "/api/virtualservice", twice("both", "", "own"))
+	c.want(http.StatusOK, "PUT", path(made), made)
+	c.refused(http.StatusBadRequest, "profile.type: virtual service both has port 53 in services[0] and services[1]",
+		"PATCH", path(own),
+		schema.Object{"replace": schema.Object{"profile": schema.Object{"type": "PROTOCOL_TYPE_TCP_PROXY",
+			"tcp_proxy_profile": schema.Object{}}}})
+}
+
 func TestAddressesThatNobodyGivesAreAskedFor(t *testing.T) {
 	c := newHouse(t).login()
 	allocated := func(vip schema.Object) schema.Object {

@@ -191,6 +191,28 @@ func TestCertificateWithoutIssuerOrResponderIsToldWithTheReason(t *testing.T) {
 	}
 }
 
+func TestListsAreThoseOfAllPortsOfAVirtualServiceAndOfItsParentAndPools(t *testing.T) {
+	profile := func(uuid string) *kinds.PKIProfile {
+		p := &kinds.PKIProfile{CRLCheck: true, CRLs: []kinds.CRL{{ServerURL: "http://crl.test/" + uuid}}}
+		p.UUID = uuid
+		return p
+	}
+	found := listed(&model.Model{
+		VirtualServices: []*model.VirtualService{
+			{ClientPKI: profile("own"), Variants: []*model.Variant{{ClientPKI: profile("port")}, {}}},
+			{ParentPKI: profile("parent")}, {},
+		},
+		Pools: []*model.Pool{{PKIProfile: profile("pool")}},
+	})
+	var uuids []string
+	for _, one := range found {
+		uuids = append(uuids, one.UUID)
+	}
+	if want := []string{"own", "parent", "pool", "port"}; !slices.Equal(uuids, want) {
+		t.Errorf("got the lists of %v; want %v", uuids, want)
+	}
+}
+
 func TestListIsAskedForByItsTagAndAnOldOneIsRefused(t *testing.T) {
 	ca := newAuthority(t, "CA")
 	var number atomic.Int64
