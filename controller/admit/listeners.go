@@ -27,8 +27,8 @@ type place struct {
 	address  netip.Addr
 }
 
-// listener is a range of ports at one place that only one entry of one virtual service may use. It also says which field of which
-// object names the ports.
+// listener is a range of ports at one place that only one entry of one virtual service may use. It also says which
+// field of which object names the ports.
 type listener struct {
 	place
 	owner       *store.Record

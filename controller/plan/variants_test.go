@@ -80,12 +80,14 @@ func (m manyPorts) application() string {
 		return m.ref("applicationprofile", m.one("pairs", "asks", "none"))
 	}
 	return m.ref("applicationprofile", m.one("System-HTTP", "System-Secure-HTTP", "compresses", "filters", "stores",
-		"proxied", "System-L4-Application", "System-L4-Application", "System-SSL-Application", "System-DNS", "System-Syslog"))
+		"proxied", "System-L4-Application", "System-L4-Application", "System-SSL-Application",
+		"System-DNS", "System-Syslog"))
 }
 
 func (m manyPorts) network() string {
 	if m.often(30) {
-		return m.ref("networkprofile", m.one("System-UDP-Fast-Path", "System-UDP-No-Snat", "System-UDP-Per-Pkt", "none"))
+		return m.ref("networkprofile", m.one("System-UDP-Fast-Path", "System-UDP-No-Snat",
+			"System-UDP-Per-Pkt", "none"))
 	}
 	return m.ref("networkprofile", m.one("System-TCP-Proxy", "System-TCP-Fast-Path"))
 }
@@ -116,14 +118,16 @@ func (m manyPorts) fill(vs schema.Object) {
 		}
 	}
 	listed("http_policies", "http_policy_set_ref", "httppolicyset", "rules", "security", "none")
-	listed("vs_datascripts", "vs_datascript_set_ref", "vsdatascriptset", "connections", "tls", "requests", "bytes", "none")
+	listed("vs_datascripts", "vs_datascript_set_ref", "vsdatascriptset", "connections", "tls",
+		"requests", "bytes", "none")
 	listed("l4_policies", "l4_policy_set_ref", "l4policyset", "l4", "none")
 	settings := map[string]any{
 		"network_security_policy_ref":      m.ref("networksecuritypolicy", m.one("office", "office", "office", "none")),
 		"max_cps_per_client":               int64(10),
 		"remove_listening_port_on_vs_down": true,
 		"host_name_xlate":                  "shop.test",
-		"performance_limits":               schema.Object{"max_throughput": int64(5), "max_concurrent_connections": int64(5)},
+		"performance_limits": schema.Object{"max_throughput": int64(5),
+			"max_concurrent_connections": int64(5)},
 		"content_rewrite": schema.Object{"rewritable_content_ref": m.ref("stringgroup", m.one("types", "none")),
 			"rsp_rewrite_rules": []any{schema.Object{"enable": true, "pairs": []any{schema.Object{
 				"search_string": schema.Object{"val": "b"}, "replacement_string": schema.Object{"val": "c"}}}}}},
@@ -148,8 +152,8 @@ func (m manyPorts) fill(vs schema.Object) {
 	}
 }
 
-// Whatever profiles the ports of a virtual service have: it is served, and keeps out at each port whom it keeps out, or a
-// finding says why it is not.
+// Whatever profiles the ports of a virtual service have: it is served, and keeps out at each port whom it keeps out, or
+// a finding says why it is not.
 func TestPortsWithAnyProfilesAreServedOrAFindingSaysWhyNot(t *testing.T) {
 	objects := objectsIn(t, ofManyPorts)
 	usual := schema.Clone(objectOf(t, objects, "virtualservice", "a"))
@@ -170,7 +174,9 @@ func TestPortsWithAnyProfilesAreServedOrAFindingSaysWhyNot(t *testing.T) {
 		if service == nil {
 			at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool { return vs.Name == "a" })
 			concerns := m.VirtualServices[at].Concerns()
-			if !slices.ContainsFunc(append(findings, found...), func(f model.Finding) bool { return concerns[f.UUID] }) {
+			if !slices.ContainsFunc(append(findings, found...), func(f model.Finding) bool {
+				return concerns[f.UUID]
+			}) {
 				fail("it is not served, and nothing says why")
 			}
 			continue

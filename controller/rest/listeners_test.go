@@ -145,7 +145,8 @@ func TestTwoPortsOfAVirtualServiceAreTheSameOnlyWithProfilesOfTwoProtocols(t *te
 			}
 			return made
 		}
-		return schema.Object{"name": name, "vsvip_ref": c.at(name, "10.2.0.1"), "services": ports(port(first), port(second)),
+		return schema.Object{"name": name, "vsvip_ref": c.at(name, "10.2.0.1"),
+			"services":                ports(port(first), port(second)),
 			"application_profile_ref": "/api/applicationprofile?name=System-L4-Application"}
 	}
 	const same = "services[1].port: 53 is already in services[0]"
