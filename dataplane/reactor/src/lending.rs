@@ -1,21 +1,26 @@
 //! Sending of [lasting](crate::lasting) memory: the network gets its pages, and no copies. To a client that has received
 //! what was sent before, 100 KB cost two thirds of what they cost copied.
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::{
+    io::{self, ErrorKind, IoSlice},
+    net::TcpStream,
+};
+
+use weir_proxy::buf::Buf;
 
 use crate::{
-    output::{PIECES_FEW, PIECES_MAX, write_up_to},
     pipe::{Pipe, Pipes},
-    slot::Slot,
+    slot::{PIECES_FEW, PIECES_MAX, Slot},
     socket,
 };
 
-/// What is to be sent next of a queue that has lasting pieces.
-pub(crate) enum Next {
-    /// So many pieces at the front, which last.
-    Lasting(usize),
-    /// So many pieces at the front, before others that last.
-    Before(usize),
+/// What is to be sent next of a queue that has lasting pieces: so many pieces at the front, with so many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Next {
+    pieces: usize,
+    pub bytes: usize,
+    /// They last, or stand before others that last.
+    last: bool,
 }
 
 /// Less is copied sooner than it is lent.
@@ -31,49 +36,46 @@ pub(crate) fn next(slot: &Slot) -> Option<Next> {
 }
 
 fn next_of_many(slot: &Slot) -> Option<Next> {
-    let lasting_from =
-        |first: usize| slot.queue.iter().take(PIECES_MAX).skip(first).take_while(|piece| piece.is_lasting());
-    let before = slot.queue.iter().take(PIECES_MAX).position(|piece| piece.is_lasting())?;
-    if lasting_from(before).map(|piece| piece.len()).sum::<usize>() < LENT_BYTES_LEAST {
+    let bytes_of = |pieces: &mut dyn Iterator<Item = &Buf>| {
+        pieces.fold((0, 0), |(count, bytes), piece| (count + 1, bytes + piece.len()))
+    };
+    let mut queue = slot.queue.iter().take(PIECES_MAX).peekable();
+    let before = bytes_of(&mut std::iter::from_fn(|| queue.next_if(|piece| !piece.is_lasting())));
+    let lasting = bytes_of(&mut queue.take_while(|piece| piece.is_lasting()));
+    if lasting.1 < LENT_BYTES_LEAST {
         return None;
     }
     let unacknowledged = slot.stream.as_ref().and_then(|stream| socket::unacknowledged_bytes(stream).ok())?;
-    match before {
-        _ if unacknowledged > UNACKNOWLEDGED_BYTES_MAX => None,
-        0 => Some(Next::Lasting(lasting_from(0).count())),
-        before => Some(Next::Before(before)),
-    }
+    let (last, (pieces, bytes)) = if before.0 == 0 { (true, lasting) } else { (false, before) };
+    (unacknowledged <= UNACKNOWLEDGED_BYTES_MAX).then_some(Next { pieces, bytes, last })
 }
 
-/// Returns how much of how much was sent.
-pub(crate) fn send(slot: &Slot, next: Next, pipes: &mut Pipes) -> io::Result<(usize, usize)> {
-    let Some(stream) = &slot.stream else { return Err(ErrorKind::WouldBlock.into()) };
-    let (Next::Lasting(count) | Next::Before(count)) = next;
+/// Returns how much of how much was sent. `None`: no pipe takes all of it.
+pub(crate) fn send(slot: &Slot, next: Next, pipes: &mut Pipes) -> Option<io::Result<(usize, usize)>> {
+    let Some(stream) = &slot.stream else { return Some(Err(ErrorKind::WouldBlock.into())) };
     let mut pieces = [IoSlice::new(&[]); PIECES_MAX];
-    let filled = pieces.iter_mut().zip(slot.queue.iter().take(count)).map(|(piece, buf)| *piece = IoSlice::new(buf));
-    let pieces = {
-        let filled = filled.count();
-        &pieces[..filled]
+    pieces.iter_mut().zip(&slot.queue).take(next.pieces).for_each(|(piece, buf)| *piece = IoSlice::new(buf));
+    let pieces = &pieces[..next.pieces];
+    let sent = match next.last {
+        true => give(lend(pieces, next.bytes, pipes)?, stream, pipes),
+        false => socket::send_before_more(stream, pieces),
     };
-    let bytes = pieces.iter().map(|piece| piece.len()).sum();
-    if let Next::Before(_) = next {
-        return Ok((socket::send_before_more(stream, pieces)?, bytes));
-    }
-    let Some(mut pipe) = lend(pieces, bytes, pipes) else { return Ok((write_up_to(slot, bytes)?, bytes)) };
+    Some(sent.map(|sent| (sent, next.bytes)))
+}
+
+/// Moves what is in the pipe into the socket. With what the socket does not take, the pipe goes.
+fn give(mut pipe: Pipe, stream: &TcpStream, pipes: &mut Pipes) -> io::Result<usize> {
     let mut sent = 0;
-    let end = loop {
-        if pipe.held == 0 {
-            break Ok(sent);
-        }
+    while pipe.held > 0 {
         match pipe.drain(stream) {
             Ok(moved) => sent += moved,
             Err(err) if err.kind() == ErrorKind::Interrupted => {}
-            Err(err) => break if sent == 0 { Err(err) } else { Ok(sent) },
+            Err(err) if sent == 0 => return Err(err),
+            Err(_) => break,
         }
-    };
-    // With what the socket has not taken, the pipe goes.
+    }
     pipes.put_back(pipe);
-    Ok((end?, bytes))
+    Ok(sent)
 }
 
 /// A pipe with these pieces, which have so many bytes. `None`: there is none that takes all of them.
@@ -88,9 +90,7 @@ fn lend(pieces: &[IoSlice<'_>], bytes: usize, pipes: &mut Pipes) -> Option<Pipe>
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use weir_proxy::buf::Buf;
+    use std::net::TcpListener;
 
     use super::*;
     use crate::lasting;
@@ -116,10 +116,12 @@ mod tests {
     fn content_is_lent_behind_its_head_and_small_pieces_are_not() {
         let mut pipes = Pipes::new(1);
         let (mut slot, _peer) = slot(answer(6, PIECE_BYTES));
-        assert!(matches!(next(&slot), Some(Next::Before(1))));
+        assert_eq!(next(&slot), Some(Next { pieces: 1, bytes: 300, last: false }));
         slot.queue.pop_front();
-        let Some(lasting @ Next::Lasting(6)) = next(&slot) else { panic!("not all of it") };
-        assert_eq!(send(&slot, lasting, &mut pipes).expect("a peer"), (6 * PIECE_BYTES, 6 * PIECE_BYTES));
+        let all = Next { pieces: 6, bytes: 6 * PIECE_BYTES, last: true };
+        assert_eq!(next(&slot), Some(all));
+        let sent = send(&slot, all, &mut pipes).expect("a pipe").expect("a peer");
+        assert_eq!(sent, (6 * PIECE_BYTES, 6 * PIECE_BYTES));
         assert!(next(&slot).is_none(), "the peer has not received that");
         // Frames of HTTP/2, and ranges of one byte that were asked for together.
         for (answers, bytes) in [(8, PIECE_BYTES), (60, 1), (3, 3 * PIECE_BYTES - 1)] {

@@ -13,14 +13,10 @@ use crate::{
     lending,
     poller::{Report, WRITABLE},
     reactor::{FLUSH_MAX, LINGER_BYTES_MAX, LINGER_MAX, Reactor},
-    slot::{Input, Interest, List, Output, Phase, Slot, Then},
+    slot::{Input, Interest, List, Output, PIECES_FEW, PIECES_MAX, Phase, Slot, Then},
     socket,
 };
 
-/// Pieces in one call.
-pub(crate) const PIECES_MAX: usize = 64;
-/// Enough for a head and its body. To clear room for more takes longer than everything else that is done to send them.
-pub(crate) const PIECES_FEW: usize = 4;
 /// The number of empty queues that are stored for the next batch, and the size beyond which a queue is not worth
 /// storing.
 const QUEUES_KEPT: usize = 1024;
@@ -71,7 +67,10 @@ impl Reactor {
         }
         while slot.output == Output::Clear && !slot.queue.is_empty() {
             let written = match lending::next(slot) {
-                Some(next) => lending::send(slot, next, &mut self.pipes),
+                Some(next) => match lending::send(slot, next, &mut self.pipes) {
+                    Some(written) => written,
+                    None => write_up_to(slot, next.bytes).map(|sent| (sent, next.bytes)),
+                },
                 None => write_once(slot, more_follows).map(|sent| (sent, usize::MAX)),
             };
             match written {

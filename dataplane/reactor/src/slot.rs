@@ -10,6 +10,11 @@ use weir_proxy::{
 
 use crate::{pipe::Pipe, tokens::Limiter};
 
+/// Pieces of a queue that leave in one call.
+pub(crate) const PIECES_MAX: usize = 64;
+/// Enough for a head and its body. To clear room for more takes longer than everything else that is done to send them.
+pub(crate) const PIECES_FEW: usize = 4;
+
 pub struct Slot {
     pub generation: u32,
     pub phase: Phase,
