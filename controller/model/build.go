@@ -195,6 +195,10 @@ func (r *reading) pool(p *kinds.Pool) *Pool {
 				"the name %q has no address yet: events of the pool say why", server.IP.Addr)
 			continue
 		}
+		if why := kinds.NoServer(address, server.PortOr(p.DefaultServerPort)); why != "" {
+			r.find("pool", fmt.Sprintf("servers[%d]", i), "%s: it gets no requests", why)
+			continue
+		}
 		id := server.ID(p.DefaultServerPort)
 		if first, there := owner[id]; there {
 			r.find("pool", fmt.Sprintf("servers[%d]", i), "%s is already servers[%d]", id, first)

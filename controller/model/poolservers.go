@@ -33,13 +33,17 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 	}
 	// The pool shares the list with the object as it was read.
 	p.Members = slices.Clip(p.Members)
-	add := func(address netip.Addr, port uint32, name string) (full bool) {
+	add := func(at string, address netip.Addr, port uint32, name string) (full bool) {
 		address = address.Unmap() // "::ffff:10.0.0.1" is the server 10.0.0.1
 		server := *usualServer
 		server.Port, server.Hostname = port, cmp.Or(name, address.String())
 		server.IP = &kinds.IPAddr{Addr: address.String(), Type: "V4"}
 		if address.Is6() {
 			server.IP.Type = "V6"
+		}
+		if why := kinds.NoServer(address, server.PortOr(p.DefaultServerPort)); why != "" {
+			from.find(field, "%s of %s: %s: it gets no requests", at, group.Name, why)
+			return false
 		}
 		id := server.ID(p.DefaultServerPort)
 		if taken[id] {
@@ -57,9 +61,10 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 		return false
 	}
 	for i := range group.Addrs {
+		at := fmt.Sprintf("addrs[%d]", i)
 		if address := group.Addrs[i].Address(); !address.IsValid() {
-			from.find(field, "%s of %s is no address", fmt.Sprintf("addrs[%d]", i), group.Name)
-		} else if add(address, 0, "") {
+			from.find(field, "%s of %s is no address", at, group.Name)
+		} else if add(at, address, 0, "") {
 			p.tooMany(from, field)
 			return
 		}
@@ -68,17 +73,23 @@ func (p *Pool) addGroup(from *source, group *AddressGroup) {
 		if each.IP == nil || !each.IP.Address().IsValid() {
 			from.find(field, "ip_ports[%d] of %s has no address, and names in address groups are not resolved: give it "+
 				"ip, or name the server in servers", i, group.Name)
-		} else if add(each.IP.Address(), each.Port, each.Hostname) {
+		} else if each.Port == 0 {
+			from.find(field, "ip_ports[%d] of %s has no port: it gets no requests", i, group.Name)
+		} else if add(fmt.Sprintf("ip_ports[%d]", i), each.IP.Address(), each.Port, each.Hostname) {
 			p.tooMany(from, field)
 			return
 		}
 	}
-	for _, each := range group.Ranges {
+	for i, each := range group.Ranges {
+		at := fmt.Sprintf("ranges[%d]", i)
 		end := each.End.Address()
 		for address := each.Begin.Address(); address.IsValid() && !end.Less(address); address = address.Next() {
-			if add(address, 0, "") {
+			if add(at, address, 0, "") {
 				p.tooMany(from, field)
 				return
+			}
+			if address.Unmap().IsMulticast() {
+				break // there are many more
 			}
 		}
 	}

@@ -402,6 +402,13 @@ func refusedByEngine(message any) string {
 		return count >= 1 && count <= most && period >= 1 && period <= most && burst <= most
 	}
 	switch m := message.(type) {
+	case *dataplanev1.Server:
+		address, err := netip.ParseAddr(m.GetAddress())
+		address = address.Unmap()
+		if err != nil || address.Zone() != "" || address.IsUnspecified() || address.IsMulticast() ||
+			address.String() == "255.255.255.255" || m.GetPort() < 1 || m.GetPort() > 65535 {
+			return "a server"
+		}
 	case *dataplanev1.RateLimit:
 		redirects := []uint32{301, 302, 303, 307, 308}
 		if redirect := m.GetRedirect(); redirect != nil && !slices.Contains(redirects, redirect.GetStatus()) {

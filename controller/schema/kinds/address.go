@@ -88,6 +88,29 @@ func (a *IPAddr) problem(field string) *schema.FieldError {
 	return nil
 }
 
+// NoServer says why engines ask no server at an address and a port; empty: they do.
+func NoServer(address netip.Addr, port uint32) string {
+	switch plain := address.Unmap(); {
+	case plain.IsUnspecified():
+		return fmt.Sprintf("%s is no address of a server", address)
+	case plain.IsMulticast() || plain == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return fmt.Sprintf("%s is an address of many, and not of one server", address)
+	case address.Zone() != "":
+		return fmt.Sprintf("%s has a zone, which is another one on each engine", address)
+	case port < 1 || port > 65535:
+		return fmt.Sprintf("%d is no port of a server: choose 1 to 65535", port)
+	}
+	return ""
+}
+
+// noServer is NoServer for what may be a name.
+func noServer(ip *IPAddr, port uint32) string {
+	if address := ip.Address(); address.IsValid() {
+		return NoServer(address, port)
+	}
+	return ""
+}
+
 // hostName requires that the last label is not a number (RFC 3696 §2): 10.0.0.256 is a mistyped address, not a name.
 var hostName = regexp.MustCompile(`^([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]*[A-Za-z_-][A-Za-z0-9_-]*\.?$`)
 

@@ -75,6 +75,9 @@ func (g *IpAddrGroup) Validate() *schema.FieldError {
 			if problem := ip.problem(fmt.Sprintf("ip_ports[%d].ip", i)); problem != nil {
 				return problem
 			}
+			if why := noServer(ip, g.IPPorts[i].Port); why != "" {
+				return refuse(fmt.Sprintf("ip_ports[%d].ip.addr", i), "%s", why)
+			}
 		}
 	}
 	return checkAddresses("", g.Addrs, g.Ranges, g.Prefixes)

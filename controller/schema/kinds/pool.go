@@ -247,6 +247,10 @@ func (p *Pool) Validate() *schema.FieldError {
 		if problem := server.IP.problem(here + ".ip"); problem != nil {
 			return problem
 		}
+		// What DNS says of a name is no fault of whoever writes the pool.
+		if why := noServer(server.IP, server.PortOr(p.DefaultServerPort)); why != "" && !server.ResolveByDNS {
+			return refuse(here+".ip.addr", "%s", why)
+		}
 		id := server.ID(p.DefaultServerPort)
 		if earlier, taken := owner[id]; taken {
 			return &schema.FieldError{Field: here, Problem: fmt.Sprintf("%s is already servers[%d]", id, earlier)}
