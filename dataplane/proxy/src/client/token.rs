@@ -26,6 +26,9 @@ pub(crate) struct Admitted<'t> {
     pub authorization: Option<&'t String>,
 }
 
+/// Keeps a good token.
+type Keep<'k> = dyn FnMut(&[u8]) + 'k;
+
 impl Default for Admitted<'_> {
     fn default() -> Self {
         Self { outcome: Ok(()), authentication: None, authorization: None }
@@ -42,7 +45,7 @@ impl Admission {
         (asked, is_client_unknown): (&Asked<'_>, bool),
         seen: Option<&Seen>,
         now_unix_s: u64,
-        keep: &mut dyn FnMut(&[u8]),
+        keep: &mut Keep<'_>,
     ) -> Admitted<'t> {
         let mut admitted = Admitted::default();
         admitted.outcome = self.admit(tokens, (asked, is_client_unknown, seen), (now_unix_s, keep), &mut admitted);
@@ -53,7 +56,7 @@ impl Admission {
         &mut self,
         tokens: &'t Tokens,
         (asked, is_client_unknown, seen): (&Asked<'_>, bool, Option<&Seen>),
-        (now_unix_s, keep): (u64, &mut dyn FnMut(&[u8])),
+        (now_unix_s, keep): (u64, &mut Keep<'_>),
         admitted: &mut Admitted<'t>,
     ) -> Result<(), Error> {
         let Self { verified, scratch } = self;
