@@ -86,7 +86,7 @@ impl Scripting {
     /// Forgets the scripts that a new snapshot has not, when there are many.
     pub fn follow(&mut self, snapshot: &Snapshot) {
         if self.machine.is_crowded() {
-            let scripts = snapshot.services().filter_map(|service| service.scripts.as_deref());
+            let scripts = snapshot.parts().filter_map(|service| service.scripts.as_deref());
             self.machine.keep(scripts.flat_map(ServiceScripts::all));
         }
     }

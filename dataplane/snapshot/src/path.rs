@@ -24,8 +24,7 @@ pub(crate) fn read(
             return None;
         }
     };
-    if rule.values.is_empty() {
-        findings.error(service, format!("{field}.match_str"), "is empty: give a text to compare with");
+    if !has_values(service, field, rule, findings) {
         return None;
     }
     // Values that mean the same are the same, so that two children cannot have them both.
@@ -37,4 +36,12 @@ pub(crate) fn read(
         case_sensitive: rule.case_sensitive,
         decoded: rule.decoded,
     })
+}
+
+/// Says what is missing where a rule has no texts to compare with.
+pub(crate) fn has_values(service: Subject<'_>, field: &str, rule: &v1::TextMatch, findings: &mut Findings) -> bool {
+    if rule.values.is_empty() {
+        findings.error(service, format!("{field}.match_str"), "is empty: give a text to compare with");
+    }
+    !rule.values.is_empty()
 }

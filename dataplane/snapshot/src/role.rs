@@ -6,7 +6,7 @@ use weir_api::dataplane::v1;
 use crate::{
     finding::{Findings, Subject},
     hosts::Pattern,
-    path_rule::PathRule,
+    path_rule::{Compiled, PathRule},
     policies::Groups,
     wanted::Wanted,
 };
@@ -120,7 +120,7 @@ pub(crate) fn wishes(
     groups: &Groups<'_>,
     findings: &mut Findings,
 ) -> Vec<Wish> {
-    let mut wishes = Vec::new();
+    let (mut wishes, mut compiled) = (Vec::new(), Compiled::default());
     for (at, name) in source.server_names.iter().enumerate() {
         let field = format!("vh_domain_name[{at}]");
         if let Some(pattern) = pattern(service, &field, name, findings) {
@@ -138,7 +138,7 @@ pub(crate) fn wishes(
             let field = format!("{field}.rules[{number}]");
             let paths = match &rule.path {
                 None => Some(vec![None]),
-                Some(rule) => PathRule::read(service, &format!("{field}.matches.path"), rule, findings)
+                Some(rule) => PathRule::read(service, &format!("{field}.matches.path"), rule, &mut compiled, findings)
                     .map(|paths| paths.into_iter().map(Some).collect()),
             };
             let wanted = match &rule.r#match {

@@ -144,6 +144,11 @@ impl Snapshot {
         self.services.values().map(|kept| &kept.object)
     }
 
+    /// All virtual services, each with what it is for ports that have profiles of their own.
+    pub fn parts(&self) -> impl Iterator<Item = &Arc<VirtualService>> {
+        self.services.values().flat_map(|kept| kept.parts()).map(|part| &part.object)
+    }
+
     pub fn service(&self, uuid: &str) -> Option<&Arc<VirtualService>> {
         self.services.get(uuid).map(|kept| &kept.object)
     }

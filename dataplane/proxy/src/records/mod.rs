@@ -76,7 +76,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Takes all of the first snapshot.
     pub fn begin(&mut self, snapshot: &Snapshot) {
-        self.follow_services(snapshot, snapshot.services());
+        self.follow_services(snapshot, snapshot.parts());
     }
 
     /// Takes the virtual services and servers that a snapshot has and the one before has not.

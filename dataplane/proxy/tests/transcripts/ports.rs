@@ -12,6 +12,7 @@ use crate::{
 
 const PEER: &str = "10.2.0.1:4000";
 const WEB: &str = "10.0.0.1:80";
+const REQUEST_HEADERS: usize = 8;
 const TUNNEL: &str = "10.0.0.1:8080";
 
 /// HTTP at port 80, and layer 4 at port 8080.
@@ -47,6 +48,36 @@ fn port_of_layer_4_passes_on_what_port_of_http_reads() {
     assert_eq!(status(&stage.sent(browser)), "200");
     let counted = stage.proxy.counters().service(0).expect("a service");
     assert_eq!((counted.connections, counted.requests), (3, 1), "its ports are counted together");
+}
+
+/// Only the port of HTTP wants header fields in records, and it is not the first part of its virtual service.
+#[test]
+fn port_with_its_own_profile_has_header_fields_in_records_from_the_first_plan_on() {
+    let mut plan = varied();
+    let service = &mut plan.virtual_services[0];
+    let analytics = |all_headers| {
+        Some(api::Analytics { all_until_unix_s: u64::MAX, all_headers, ..api::Analytics::default() })
+    };
+    let tunnels = service.variants.remove(0);
+    let web = api::VirtualService { analytics: analytics(true), listeners: Vec::new(), ..service.clone() };
+    let mut listeners = std::mem::take(&mut service.listeners);
+    (listeners[0].variant, listeners[1].variant) = (1, 0);
+    *service = api::VirtualService {
+        uuid: service.uuid.clone(),
+        name: service.name.clone(),
+        listeners,
+        analytics: analytics(false),
+        variants: vec![api::VirtualService { uuid: String::new(), name: String::new(), ..web }],
+        ..tunnels
+    };
+    let mut stage = Stage::new(&plan);
+    let browser = stage.client_from(WEB, PEER);
+    stage.says(browser, GET);
+    let server = stage.connected();
+    stage.says(server, OK);
+    let taken = stage.records();
+    let fields = String::from_utf8_lossy(taken.record().text(REQUEST_HEADERS)).into_owned();
+    assert!(fields.contains("Host: "), "{fields:?}");
 }
 
 #[test]
