@@ -8,8 +8,9 @@ import (
 // Versions that did not act on these fields stored them as they came. Here they get the defaults that a write gives
 // them; plan checks them.
 
-// applicationProfile fills the limits of requests and connections.
+// applicationProfile fills the limits of requests and connections, and the idle time of streams of TLS.
 func (r *reading) applicationProfile(p *kinds.ApplicationProfile) *kinds.ApplicationProfile {
+	fill(&p.SSL, r.object["l4_ssl_profile"])
 	if p.DosRateLimit == nil || p.DosRateLimit.RateLimitProfile == nil {
 		return p
 	}
