@@ -55,9 +55,8 @@ fn port_of_layer_4_passes_on_what_port_of_http_reads() {
 fn port_with_its_own_profile_has_header_fields_in_records_from_the_first_plan_on() {
     let mut plan = varied();
     let service = &mut plan.virtual_services[0];
-    let analytics = |all_headers| {
-        Some(api::Analytics { all_until_unix_s: u64::MAX, all_headers, ..api::Analytics::default() })
-    };
+    let analytics =
+        |all_headers| Some(api::Analytics { all_until_unix_s: u64::MAX, all_headers, ..api::Analytics::default() });
     let tunnels = service.variants.remove(0);
     let web = api::VirtualService { analytics: analytics(true), listeners: Vec::new(), ..service.clone() };
     let mut listeners = std::mem::take(&mut service.listeners);
