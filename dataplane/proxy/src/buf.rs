@@ -103,6 +103,17 @@ impl Buf {
         Self { block: Some(Rc::new(block)), start: 0, end }
     }
 
+    /// Known without a look at the block.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
     pub fn is_lasting(&self) -> bool {
         self.block.as_ref().is_some_and(|block| block.lasting.is_some())
     }
