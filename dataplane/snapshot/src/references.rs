@@ -1,13 +1,11 @@
 //! What a virtual service refers to, with its variants: it is read again when one of these objects changes.
 
-use weir_api::dataplane::v1;
-
 use crate::{Destination, compared, kept::reference, service::KeptService};
 
 impl KeptService {
     /// The uuids of its pools: its own, and those that rules choose. Not those of groups.
     pub fn pools(&self) -> impl Iterator<Item = &str> {
-        self.own_pools().chain(self.of_variants(Self::own_pools))
+        self.parts().flat_map(Self::own_pools)
     }
 
     fn own_pools(&self) -> impl Iterator<Item = &str> {
@@ -21,7 +19,7 @@ impl KeptService {
 
     /// The uuids of its groups of pools.
     pub fn pool_groups(&self) -> impl Iterator<Item = &str> {
-        self.own_groups().chain(self.of_variants(Self::own_groups))
+        self.parts().flat_map(Self::own_groups)
     }
 
     fn own_groups(&self) -> impl Iterator<Item = &str> {
@@ -42,7 +40,7 @@ impl KeptService {
 
     /// The uuids of the groups, of strings and of addresses, that it compares with itself: not those of policy sets.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
-        compared::groups(&self.source).chain(self.of_variants(|part| compared::groups(&part.source)))
+        self.parts().flat_map(|part| compared::groups(&part.source))
     }
 
     /// The uuid of its error pages.
@@ -57,12 +55,12 @@ impl KeptService {
 
     /// The uuids of its policy sets.
     pub fn policy_sets(&self) -> impl Iterator<Item = &str> {
-        self.all_of(|source| &source.http_policy_set_uuids)
+        self.parts().flat_map(|part| &part.source.http_policy_set_uuids).map(String::as_str)
     }
 
     /// The uuids of its sets of scripts.
     pub fn script_sets(&self) -> impl Iterator<Item = &str> {
-        self.all_of(|source| &source.script_set_uuids)
+        self.parts().flat_map(|part| &part.source.script_set_uuids).map(String::as_str)
     }
 
     /// The uuid of its parent.
@@ -78,23 +76,7 @@ impl KeptService {
 
     /// The uuids of its certificates.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
-        self.all_of(|source| &source.certificate_uuids)
-    }
-
-    fn all_of(&self, list: fn(&v1::VirtualService) -> &Vec<String>) -> impl Iterator<Item = &str> {
-        let of_variants = self.of_variants(move |part| list(&part.source).iter().map(String::as_str));
-        list(&self.source).iter().map(String::as_str).chain(of_variants)
-    }
-
-    /// Mostly nothing. So it takes little room in the iterators that have it, which are moved about.
-    fn of_variants<'k, I>(&'k self, own: impl Fn(&'k Self) -> I + 'k) -> impl Iterator<Item = &'k str>
-    where
-        I: Iterator<Item = &'k str> + 'k,
-    {
-        let all = || -> Box<dyn Iterator<Item = &'k str> + 'k> {
-            Box::new(self.variants.iter().flat_map(move |variant| own(variant)))
-        };
-        (!self.variants.is_empty()).then(all).into_iter().flatten()
+        self.parts().flat_map(|part| &part.source.certificate_uuids).map(String::as_str)
     }
 
     /// Itself and its variants.

@@ -35,52 +35,50 @@ pub(crate) struct References {
 impl References {
     pub fn follow_pool(&mut self, uuid: &str, before: Option<&KeptPool>, after: Option<&KeptPool>) {
         let backups = (before.and_then(KeptPool::backup), after.and_then(KeptPool::backup));
-        if backups.0 != backups.1 {
-            self.pools_of_backups.follow(uuid, backups.0, backups.1);
-        }
+        self.pools_of_backups.follow(uuid, || backups.0, || backups.1);
         self.pools_of_certificates.follow(
             uuid,
-            before.and_then(KeptPool::certificate),
-            after.and_then(KeptPool::certificate),
+            || before.and_then(KeptPool::certificate),
+            || after.and_then(KeptPool::certificate),
         );
         self.pools_of_pki_profiles.follow(
             uuid,
-            before.and_then(KeptPool::pki_profile),
-            after.and_then(KeptPool::pki_profile),
+            || before.and_then(KeptPool::pki_profile),
+            || after.and_then(KeptPool::pki_profile),
         );
     }
 
     pub fn follow_group(&mut self, uuid: &str, before: Option<&KeptGroup>, after: Option<&KeptGroup>) {
         self.groups_of_pools.follow(
             uuid,
-            before.into_iter().flat_map(KeptGroup::pools),
-            after.into_iter().flat_map(KeptGroup::pools),
+            || before.into_iter().flat_map(KeptGroup::pools),
+            || after.into_iter().flat_map(KeptGroup::pools),
         );
     }
 
     pub fn follow_policy_set(&mut self, uuid: &str, before: Option<&KeptPolicySet>, after: Option<&KeptPolicySet>) {
         self.sets_of_string_groups.follow(
             uuid,
-            before.into_iter().flat_map(KeptPolicySet::string_groups),
-            after.into_iter().flat_map(KeptPolicySet::string_groups),
+            || before.into_iter().flat_map(KeptPolicySet::string_groups),
+            || after.into_iter().flat_map(KeptPolicySet::string_groups),
         );
         self.sets_of_address_groups.follow(
             uuid,
-            before.into_iter().flat_map(KeptPolicySet::address_groups),
-            after.into_iter().flat_map(KeptPolicySet::address_groups),
+            || before.into_iter().flat_map(KeptPolicySet::address_groups),
+            || after.into_iter().flat_map(KeptPolicySet::address_groups),
         );
     }
 
     pub fn follow_script_set(&mut self, uuid: &str, before: Option<&KeptScriptSet>, after: Option<&KeptScriptSet>) {
         self.script_sets_of_string_groups.follow(
             uuid,
-            before.into_iter().flat_map(KeptScriptSet::string_groups),
-            after.into_iter().flat_map(KeptScriptSet::string_groups),
+            || before.into_iter().flat_map(KeptScriptSet::string_groups),
+            || after.into_iter().flat_map(KeptScriptSet::string_groups),
         );
         self.script_sets_of_address_groups.follow(
             uuid,
-            before.into_iter().flat_map(KeptScriptSet::address_groups),
-            after.into_iter().flat_map(KeptScriptSet::address_groups),
+            || before.into_iter().flat_map(KeptScriptSet::address_groups),
+            || after.into_iter().flat_map(KeptScriptSet::address_groups),
         );
     }
 
@@ -92,73 +90,52 @@ impl References {
     ) {
         self.network_policies_of_address_groups.follow(
             uuid,
-            before.into_iter().flat_map(KeptNetworkPolicy::address_groups),
-            after.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+            || before.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+            || after.into_iter().flat_map(KeptNetworkPolicy::address_groups),
         );
     }
 
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
         let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
-        if parents.0 != parents.1 {
-            self.children_of_services.follow(uuid, parents.0, parents.1);
-        }
+        self.children_of_services.follow(uuid, || parents.0, || parents.1);
         self.services_of_pools.follow(
             uuid,
-            before.into_iter().flat_map(KeptService::pools),
-            after.into_iter().flat_map(KeptService::pools),
+            || before.into_iter().flat_map(KeptService::pools),
+            || after.into_iter().flat_map(KeptService::pools),
         );
         let pages = (before.and_then(KeptService::error_pages), after.and_then(KeptService::error_pages));
-        if pages.0 != pages.1 {
-            self.services_of_error_pages.follow(uuid, pages.0, pages.1);
-        }
-        let has_groups = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.pool_groups().next().is_some());
-        if has_groups(before) || has_groups(after) {
-            self.services_of_groups.follow(
-                uuid,
-                before.into_iter().flat_map(KeptService::pool_groups),
-                after.into_iter().flat_map(KeptService::pool_groups),
-            );
-        }
-        let has_sets = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.policy_sets().next().is_some());
-        if has_sets(before) || has_sets(after) {
-            self.services_of_policy_sets.follow(
-                uuid,
-                before.into_iter().flat_map(KeptService::policy_sets),
-                after.into_iter().flat_map(KeptService::policy_sets),
-            );
-        }
-        let has_scripts = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.script_sets().next().is_some());
-        if has_scripts(before) || has_scripts(after) {
-            self.services_of_script_sets.follow(
-                uuid,
-                before.into_iter().flat_map(KeptService::script_sets),
-                after.into_iter().flat_map(KeptService::script_sets),
-            );
-        }
-        let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.groups().next().is_some());
-        if compares(before) || compares(after) {
-            self.services_of_compared.follow(
-                uuid,
-                before.into_iter().flat_map(KeptService::groups),
-                after.into_iter().flat_map(KeptService::groups),
-            );
-        }
+        self.services_of_error_pages.follow(uuid, || pages.0, || pages.1);
+        self.services_of_groups.follow(
+            uuid,
+            || before.into_iter().flat_map(KeptService::pool_groups),
+            || after.into_iter().flat_map(KeptService::pool_groups),
+        );
+        self.services_of_policy_sets.follow(
+            uuid,
+            || before.into_iter().flat_map(KeptService::policy_sets),
+            || after.into_iter().flat_map(KeptService::policy_sets),
+        );
+        self.services_of_script_sets.follow(
+            uuid,
+            || before.into_iter().flat_map(KeptService::script_sets),
+            || after.into_iter().flat_map(KeptService::script_sets),
+        );
+        self.services_of_compared.follow(
+            uuid,
+            || before.into_iter().flat_map(KeptService::groups),
+            || after.into_iter().flat_map(KeptService::groups),
+        );
         let network = (before.and_then(KeptService::network_policy), after.and_then(KeptService::network_policy));
-        if network.0 != network.1 {
-            self.services_of_network_policies.follow(uuid, network.0, network.1);
-        }
-        let has_profiles = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.pki_profiles().next().is_some());
-        if has_profiles(before) || has_profiles(after) {
-            self.services_of_pki_profiles.follow(
-                uuid,
-                before.into_iter().flat_map(KeptService::pki_profiles),
-                after.into_iter().flat_map(KeptService::pki_profiles),
-            );
-        }
+        self.services_of_network_policies.follow(uuid, || network.0, || network.1);
+        self.services_of_pki_profiles.follow(
+            uuid,
+            || before.into_iter().flat_map(KeptService::pki_profiles),
+            || after.into_iter().flat_map(KeptService::pki_profiles),
+        );
         self.services_of_certificates.follow(
             uuid,
-            before.into_iter().flat_map(KeptService::certificates),
-            after.into_iter().flat_map(KeptService::certificates),
+            || before.into_iter().flat_map(KeptService::certificates),
+            || after.into_iter().flat_map(KeptService::certificates),
         );
     }
 }
@@ -169,13 +146,16 @@ pub(crate) struct Users(Shared<Arc<str>, Arc<BTreeSet<Arc<str>>>>);
 
 impl Users {
     /// The references of `user` change from `before` to `after`.
-    pub fn follow<'u>(
-        &mut self,
-        user: &str,
-        before: impl IntoIterator<Item = &'u str>,
-        after: impl IntoIterator<Item = &'u str>,
-    ) {
-        let (before, after) = (BTreeSet::from_iter(before), BTreeSet::from_iter(after));
+    pub fn follow<'u, B, A>(&mut self, user: &str, before: impl Fn() -> B, after: impl Fn() -> A)
+    where
+        B: IntoIterator<Item = &'u str>,
+        A: IntoIterator<Item = &'u str>,
+    {
+        // Mostly they are the same ones.
+        if before().into_iter().eq(after()) {
+            return;
+        }
+        let (before, after) = (BTreeSet::from_iter(before()), BTreeSet::from_iter(after()));
         before.difference(&after).for_each(|used| self.remove(used, user));
         after.difference(&before).for_each(|used| self.add(used, user));
     }
@@ -227,14 +207,14 @@ mod tests {
     #[test]
     fn users_are_added_and_removed_with_their_references() {
         let mut users = Users::default();
-        users.follow("shop", [], ["a", "b", "a"]);
-        users.follow("intranet", [], ["b"]);
+        users.follow("shop", || [], || ["a", "b", "a"]);
+        users.follow("intranet", || [], || ["b"]);
         assert_eq!(
             (of(&users, "a"), of(&users, "b")),
             (vec!["shop".to_owned()], vec!["intranet".into(), "shop".into()])
         );
         let before = users.clone();
-        users.follow("shop", ["a", "b"], ["b", "c"]);
+        users.follow("shop", || ["a", "b"], || ["b", "c"]);
         assert_eq!((of(&users, "a"), of(&users, "c")), (vec![], vec!["shop".to_owned()]));
         assert_eq!(of(&before, "a"), ["shop"]);
     }

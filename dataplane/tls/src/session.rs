@@ -341,6 +341,7 @@ impl TlsSession {
         self.asked = Some(asked);
     }
 
+    #[inline(always)]
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if self.partial.len() + bytes.len() > PARTIAL_BYTES_MAX {
             return Err(self.failed(Error::HandshakeTooLong));
