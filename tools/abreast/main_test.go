@@ -35,6 +35,15 @@ func TestRunFailsWithEachTestThatFails(t *testing.T) {
 	}
 }
 
+func TestWhyTestsFailedIsSaidLast(t *testing.T) {
+	out, _ := runMixed(t)
+	_, end, _ := strings.Cut(out, "5 tests in ")
+	if !strings.Contains(end, "FAIL  ./testdata/mixed  TestFails\n") ||
+		!strings.Contains(end, "it is broken on purpose") {
+		t.Errorf("the end does not say it:\n%s", end)
+	}
+}
+
 func TestRunOfTestsThatPassSaysHowMany(t *testing.T) {
 	out, err := runMixed(t, "-run", "^TestPasses", "-alone", "Too")
 	if err != nil || !strings.Contains(out, "2 tests in ") {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -30,7 +31,13 @@ func (r *report) add(o outcome) {
 	}
 }
 
-// conclude shows the sums. A run in which no test ran is an error, too.
+// saidShown is how many lines of a failed test are repeated at the end.
+const saidShown = 5
+
+// saidAt finds what a test said, with the place in its source.
+var saidAt = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*`)
+
+// conclude shows the sums, and last why tests failed. A run in which no test ran is an error, too.
 func (r *report) conclude(took time.Duration) error {
 	slices.SortStableFunc(r.ended, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
 	var sum time.Duration
@@ -41,6 +48,15 @@ func (r *report) conclude(took time.Duration) error {
 		}
 	}
 	fmt.Fprintf(r.out, "%d tests in %.0fs, %.0fs one after the other\n", len(r.ended), took.Seconds(), sum.Seconds())
+	for _, o := range r.ended {
+		if o.err == nil {
+			continue
+		}
+		fmt.Fprintf(r.out, "FAIL  %s  %s\n", o.dir, o.name)
+		for _, line := range saidAt.FindAll(o.output, saidShown) {
+			fmt.Fprintf(r.out, "%s\n", line)
+		}
+	}
 	if len(r.ended) == 0 {
 		return fmt.Errorf("there is no such test")
 	}
