@@ -143,7 +143,7 @@ func (f *fabric) taken() (packets float64) {
 // too. The answers of the first one are then heard first, and the rest of the handshake comes to the second one.
 func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 	behindEachRouter(t, func(t *testing.T, behind func(*topology.Topology)) {
-		const connections = "100"
+		const connections = 100
 		f := setUpFabric(t, 2, behind)
 		f.narrow()
 		for round := 1; f.taken() == 0; round++ {
@@ -155,9 +155,17 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 			second := f.kernelOf(names[slices.IndexFunc(names, func(name string) bool { return name != serving })])
 			answersArrive, err := f.router.Blackhole(netip.PrefixFrom(anycast, anycast.BitLen()))
 			f.must(err)
-			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections", connections,
-				"--count", connections, "--drain"}, patient...)...)
+			load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", clearURL, "--connections",
+				strconv.Itoa(connections), "--count", strconv.Itoa(connections), "--drain"}, patient...)...)
 			f.must(err)
+			clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
+			defer tellOfHandshakes(clients, first, second)
+			f.eventually("all clients ask the first engine", func() error {
+				if begun := len(first.handshakes(begunByPeer)); begun < connections {
+					return fmt.Errorf("%d have asked", begun)
+				}
+				return nil
+			})
 			f.order("scaleout", 2)
 			f.untilHops(names...)
 			f.eventually("the second engine is asked", func() error {
@@ -178,7 +186,6 @@ func TestHandshakesThatTwoEnginesHaveBegunAreFinished(t *testing.T) {
 				return nil
 			})
 			f.must(answersArrive())
-			clients := f.kernelOf(f.site.Topology.ClientNodes()[0].Name)
 			f.eventually("each client hears an answer", func() error {
 				if begun := len(clients.handshakes(begunHere)); begun > 0 {
 					return fmt.Errorf("%d have heard none", begun)
@@ -212,9 +219,25 @@ func answersOfBoth(first, second nodeKernel) map[string][2]time.Duration {
 	return answers
 }
 
+// tellOfHandshakes tells, of a test that failed, what waits at each node, and what engines have passed on.
+func tellOfHandshakes(nodes ...nodeKernel) {
+	f := nodes[0].fabric
+	f.Helper()
+	if !f.Failed() {
+		return
+	}
+	for _, node := range nodes {
+		f.Logf("%s: began %v, was asked for %v", node.name, node.handshakes(begunHere), node.handshakes(begunByPeer))
+	}
+	for _, engine := range f.engineNames(f.site.Topology.Engines.Count) {
+		f.Logf("%s: %v", engine, f.runtime("serviceengine", engine)["detours"])
+	}
+}
+
 // nodeKernel is what the kernel tells in a node's namespace.
 type nodeKernel struct {
 	*fabric
+	name    string
 	process int // any that runs there
 }
 
@@ -227,7 +250,7 @@ func (f *fabric) kernelOf(node string) nodeKernel {
 	if len(processes) == 0 {
 		f.Fatalf("nothing runs in %s", node)
 	}
-	return nodeKernel{f, processes[0].PID}
+	return nodeKernel{f, node, processes[0].PID}
 }
 
 // The states of connections in /proc/net/tcp.
