@@ -116,6 +116,11 @@ struct Change<'p> {
 }
 
 impl Change<'_> {
+    /// What it does, whether to a cookie, its name, and the value.
+    fn told(&self) -> (EditKind, bool, &str, Option<&[u8]>) {
+        (self.edit.kind, self.edit.cookie, &self.edit.name, self.value.as_deref())
+    }
+
     /// The value that it gives a field or a cookie.
     fn added(&self) -> &[u8] {
         self.value.as_deref().unwrap_or_default()
@@ -207,16 +212,15 @@ impl<'p> Edits<'p> {
 
     /// The changes of fields and cookies: what is done, whether to a cookie, its name, and the value.
     pub fn changes(&self) -> impl Iterator<Item = (EditKind, bool, &str, Option<&[u8]>)> {
-        self.changes
-            .iter()
-            .map(|change| (change.edit.kind, change.edit.cookie, change.edit.name.as_str(), change.value.as_deref()))
+        self.changes.iter().map(Change::told)
     }
 
     /// The same, of what a server may answer by: no answer follows from the number of a request.
     pub fn changes_to_answer(&self) -> impl Iterator<Item = (EditKind, bool, &str, Option<&[u8]>)> {
-        let is_number = |change: &Change<'_>| matches!(change.edit.value, Some(Value::Variable(Variable::RequestId)));
-        self.changes().zip(&self.changes).map(move |((kind, is_cookie, name, value), change)| {
-            (kind, is_cookie, name, value.filter(|_| !is_number(change)))
+        self.changes.iter().map(|change| {
+            let (kind, is_cookie, name, value) = change.told();
+            let is_number = matches!(change.edit.value, Some(Value::Variable(Variable::RequestId)));
+            (kind, is_cookie, name, value.filter(|_| !is_number))
         })
     }
 
