@@ -36,18 +36,31 @@ pub(crate) fn next(slot: &Slot) -> Option<Next> {
 }
 
 fn next_of_many(slot: &Slot) -> Option<Next> {
-    let bytes_of = |pieces: &mut dyn Iterator<Item = &Buf>| {
-        pieces.fold((0, 0), |(count, bytes), piece| (count + 1, bytes + piece.len()))
-    };
-    let mut queue = slot.queue.iter().take(PIECES_MAX).peekable();
-    let before = bytes_of(&mut std::iter::from_fn(|| queue.next_if(|piece| !piece.is_lasting())));
-    let lasting = bytes_of(&mut queue.take_while(|piece| piece.is_lasting()));
-    if lasting.1 < LENT_BYTES_LEAST {
+    let (mut before, mut lasting) = (Next::none(false), Next::none(true));
+    for piece in slot.queue.iter().take(PIECES_MAX) {
+        match piece.is_lasting() {
+            true => lasting.add(piece),
+            false if lasting.pieces == 0 => before.add(piece),
+            false => break,
+        }
+    }
+    if lasting.pieces <= PIECES_FEW || lasting.bytes < LENT_BYTES_LEAST {
         return None;
     }
     let unacknowledged = slot.stream.as_ref().and_then(|stream| socket::unacknowledged_bytes(stream).ok())?;
-    let (last, (pieces, bytes)) = if before.0 == 0 { (true, lasting) } else { (false, before) };
-    (unacknowledged <= UNACKNOWLEDGED_BYTES_MAX).then_some(Next { pieces, bytes, last })
+    let next = if before.pieces == 0 { lasting } else { before };
+    (unacknowledged <= UNACKNOWLEDGED_BYTES_MAX).then_some(next)
+}
+
+impl Next {
+    fn none(last: bool) -> Self {
+        Self { pieces: 0, bytes: 0, last }
+    }
+
+    fn add(&mut self, piece: &Buf) {
+        self.pieces += 1;
+        self.bytes += piece.len();
+    }
 }
 
 /// Returns how much of how much was sent. `None`: no pipe takes all of it.
@@ -123,6 +136,8 @@ mod tests {
         let sent = send(&slot, all, &mut pipes).expect("a pipe").expect("a peer");
         assert_eq!(sent, (6 * PIECE_BYTES, 6 * PIECE_BYTES));
         assert!(next(&slot).is_none(), "the peer has not received that");
+        let (slot, _peer) = self::slot(answer(PIECES_FEW, PIECE_BYTES));
+        assert!(next(&slot).is_none(), "behind their head, these pieces would be copied");
         // Frames of HTTP/2, and ranges of one byte that were asked for together.
         for (answers, bytes) in [(8, PIECE_BYTES), (60, 1), (3, 3 * PIECE_BYTES - 1)] {
             let (slot, _peer) = self::slot((0..answers).flat_map(|_| answer(1, bytes)).collect());

@@ -36,8 +36,8 @@ impl Since {
 /// Content is kept in pieces of this length; the last one may be shorter.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// Content of more bytes is kept in lasting memory, where the driver has some: to send less of it costs as much as to
-/// copy it.
-const LASTING_BYTES_LEAST: u64 = 3 * PIECE_BYTES as u64;
+/// copy it, so the driver copies up to four pieces.
+const LASTING_BYTES_LEAST: u64 = 4 * PIECE_BYTES as u64;
 /// What an object needs beside its head and its content.
 const BYTES_BESIDE: usize = 512;
 
