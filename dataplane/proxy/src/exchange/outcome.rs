@@ -26,6 +26,13 @@ impl Exchange {
         }
     }
 
+    /// A limit refuses the request: that is no failure, and no success.
+    pub fn leave_uncounted(&self) {
+        if let Some(aside) = &self.aside {
+            aside.pending.take();
+        }
+    }
+
     fn count_outcome(&self, failed: bool, now: Time) {
         let Some(aside) = &self.aside else { return };
         let pending = aside.pending.take();

@@ -24,7 +24,7 @@ use crate::{
         incoming::{Incoming, last_chunk},
         table::ExchangeId,
     },
-    flow::{response::Context, storing::cached_of},
+    flow::{excluded, response::Context, storing::cached_of},
     io::{Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
 };
@@ -222,6 +222,10 @@ impl Proxy {
         let service = exchange.service.clone();
         core.counters.note(Happening::Response { service: service.id, status: written.status, local: true });
         core.counters.note(Happening::CacheHit { service: service.id });
+        if written.status >= 400 {
+            excluded::count(&mut core.counters, &service, written.status, None);
+            exchange.has_failed(io.now());
+        }
         if client.noted.is_something() {
             core.records.note_response(&mut client.noted, &service, written.status, written.out.len());
         }

@@ -257,6 +257,15 @@ impl Instead {
         }
     }
 
+    /// How the client's connection ends. `None`: the client gets an answer.
+    fn closing(&self) -> Option<Close> {
+        match self {
+            Self::Close | Self::Scripted(Ending::Close { reset: false }) => Some(Close::Linger),
+            Self::Scripted(Ending::Close { reset: true }) => Some(Close::Abort),
+            Self::Page | Self::Answer { .. } | Self::Scripted(_) => None,
+        }
+    }
+
     fn redirect(exchange: &Exchange, redirect: &Redirect) -> Self {
         let target = exchange.target().unwrap_or_default();
         let Some(location) = redirect.location_of(&target) else { return Self::Page };
@@ -343,6 +352,9 @@ impl Proxy {
             self.answer_by_script(io, id, ending);
             return true;
         }
+        if error == Error::ServersTooOften {
+            exchange.leave_uncounted();
+        }
         let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, client, error));
         core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
         let may_stay = client.may_stay(core);
@@ -381,13 +393,14 @@ impl Proxy {
             self.blame(io, server_conn, error, is_of_client);
             self.close_server(io, server_conn, Close::Abort);
         }
+        if let (Some(_), Some(how)) = (remedy.page, instead.closing()) {
+            if let Some(exchange) = self.exchanges.find(id) {
+                exchange.has_failed(io.now());
+            }
+            self.close_client(io, conn, how);
+            return true;
+        }
         match (remedy.page, owed) {
-            (Some(_), _) if matches!(instead, Instead::Close | Instead::Scripted(Ending::Close { reset: false })) => {
-                self.close_client(io, conn, Close::Linger);
-            }
-            (Some(_), _) if matches!(instead, Instead::Scripted(Ending::Close { reset: true })) => {
-                self.close_client(io, conn, Close::Abort);
-            }
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let keep_alive = keep_alive && may_stay;

@@ -65,6 +65,22 @@ fn server_that_had_its_connections_gets_no_other_until_their_time_has_come() {
 }
 
 #[test]
+fn what_the_rate_of_a_server_refuses_is_no_failure_of_its_client() {
+    let refusal = Some(Action::Response(api::LocalResponse { status: 403, ..Default::default() }));
+    for (action, wanted) in [(busy(), "429"), (closes(false), "none")] {
+        let mut plan = limited(plan(1), action);
+        plan.virtual_services[0].request_limits = vec![RateLimit {
+            name: "failed".into(),
+            of_failures: true,
+            ..RateLimit { count: 2, period_s: 3600, action: refusal.clone(), ..RateLimit::default() }
+        }];
+        let mut stage = Stage::new(&plan);
+        let statuses: Vec<_> = (0..6).map(|_| status(&gets(&mut stage, GET)).to_owned()).collect();
+        assert_eq!(statuses, ["200", wanted, wanted, wanted, wanted, wanted]);
+    }
+}
+
+#[test]
 fn another_server_is_picked_and_idle_connections_do_not_count() {
     let mut stage = Stage::new(&limited(plan(2), busy()));
     let first = asks(&mut stage, GET);

@@ -81,12 +81,12 @@ pub fn backup(uuid: &str) -> Option<FailAnswer> {
     answer(Answer::BackupPoolUuid(uuid.into()))
 }
 
-fn page(status: u32, content: &str) -> Option<FailAnswer> {
+pub fn page(status: u32, content: &str) -> Option<FailAnswer> {
     let (content_type, content) = ("text/html".into(), content.into());
     answer(Answer::Response(api::LocalResponse { status, content_type, content }))
 }
 
-fn redirect(path: &str) -> Option<FailAnswer> {
+pub fn redirect(path: &str) -> Option<FailAnswer> {
     let text = |text: &str| api::UriToken {
         kind: api::UriTokenKind::Text.into(),
         text: text.to_owned(),

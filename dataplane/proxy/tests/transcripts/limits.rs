@@ -10,14 +10,16 @@ use crate::{
     OK,
     calls::CALL,
     explanations::question,
+    groups::{page, redirect},
     hosted::get,
     http2::{Browser, http2},
     origin::to_http2,
-    policies::{security, under, with},
+    policies::{security, to_pool, under, with},
     records::recording,
     scripts::scripted_with,
     status,
     tape::{Stage, l4_plan, plan},
+    websocket::{ASKS, SWITCHES, with_websockets},
 };
 
 const PEER: &str = "192.0.2.1:4000";
@@ -25,6 +27,7 @@ const OTHER_PEER: &str = "192.0.2.2:4000";
 const REQ: ScriptEvent = ScriptEvent::HttpReq;
 const RESP: ScriptEvent = ScriptEvent::HttpResp;
 const RESP_DATA: ScriptEvent = ScriptEvent::HttpRespData;
+const LB_FAILED: ScriptEvent = ScriptEvent::HttpLbFailed;
 const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
 /// A response behind which its server closes the connection.
@@ -331,37 +334,126 @@ fn client_stays_good_when_parts_of_a_page_that_come_together_fail() {
     assert_eq!((page(5), page(5)), (0, 99), "all fail");
 }
 
+impl Stage {
+    /// As [`statuses`](Self::statuses), where a server that is asked gives this answer.
+    fn answered(&mut self, request: &str, answer: &str, times: usize) -> Vec<String> {
+        let ask = |_| {
+            let (client, dials) = (self.client_from("10.0.0.1:80", PEER), self.dials());
+            self.says(client, request);
+            if self.dials() > dials {
+                let server = self.connected();
+                self.says(server, answer);
+            }
+            status(&self.sent(client)).to_owned()
+        };
+        (0..times).map(ask).collect()
+    }
+
+    /// Has the client's latest requests remembered, none of which has failed.
+    fn knows_client(&mut self) {
+        let other = get("a", "/");
+        assert_eq!(self.asks_slowly(PEER, &other, 12), ["200"; 12].join(" "));
+        assert_eq!(self.statuses(PEER, &other, 60), ["200"; 60].join(" "));
+    }
+}
+
+fn stored_for_a_while(mut plan: api::Plan) -> api::Plan {
+    let cache = api::Cache { max_bytes: 1 << 20, ..Default::default() };
+    plan.virtual_services[0].http.as_mut().expect("it is of HTTP").cache = Some(cache);
+    plan
+}
+
+/// The plan with a pool for /it, none of whose servers is up, and what clients get instead.
+fn without_servers(plan: api::Plan, action: api::FailAction, answer: Option<api::FailAnswer>) -> api::Plan {
+    let mut plan = with(plan, to_pool("/it", "pool-9"));
+    let pool = plan.pools.last_mut().expect("pool-9");
+    (pool.monitored, pool.fail_action, pool.fail_answer) = (true, action.into(), answer);
+    plan
+}
+
+const ANSWERS: api::FailAction = api::FailAction::Answer;
+
 #[test]
 fn failure_is_taken_back_however_the_client_gets_its_answer() {
     let plain = || of_strangers(vec![strangers(true, false)]);
-    let good = || get("a", "/good");
-    let sees_body = [
-        (RESP, "if avi.http.get_path() == '/good' then avi.http.set_response_body_buffer_size(1) end"),
-        (RESP_DATA, "avi.vs.log('seen')"),
-    ];
+    let (it, ok, not_found) = (get("a", "/it"), closing(OK), closing(NOT_FOUND));
+    let long = not_found.replace("Length: 0", "Length: 2") + "no";
+    let fresh = ok.replace("\r\n\r\n", "\r\nCache-Control: max-age=600\r\n\r\n");
+    let scripted = |event, source: &str| {
+        let source = format!("if avi.http.get_path() == '/it' then {source} end");
+        let sees_body = (RESP, "avi.http.set_response_body_buffer_size(1)");
+        let scripts = [(event, &*source), sees_body];
+        scripted_with(plain(), if event == RESP_DATA { &scripts } else { &scripts[..1] })
+    };
+    let ruled = |action| {
+        with(
+            plain(),
+            api::HttpPolicySet { security_rules: vec![security("it", under("/it"), action)], ..Default::default() },
+        )
+    };
+    let response = api::LocalResponse { status: 200, ..Default::default() };
+    let lacks_servers = |event, source| {
+        let scripted = scripted(event, source);
+        let mut plan = without_servers(plain(), api::FailAction::LocalResponse, None);
+        (plan.script_sets, plan.virtual_services[0].script_set_uuids) = (scripted.script_sets, vec!["s".into()]);
+        plan
+    };
     for (what, plan, request, answer, wanted) in [
-        ("a response", plain(), good(), closing(OK), "200"),
-        ("a body that scripts have seen", scripted_with(plain(), &sees_body), good(), closing(OK), "200"),
+        ("a response", plain(), &*it, &*ok, "200"),
+        ("a body that scripts have seen", scripted(RESP_DATA, "avi.vs.log('seen')"), &it, &ok, "200"),
+        ("a WebSocket", with_websockets(plain()), ASKS, SWITCHES, "101"),
+        ("a stored response", stored_for_a_while(plain()), &it, &fresh, "200"),
+        ("the response of a rule", ruled(Action::Response(response)), &it, "", "200"),
+        ("the redirect of a rule", ruled(Action::RedirectToHttps(api::RedirectToHttps { port: 443 })), &it, "", "302"),
+        ("the response of a script", scripted(REQ, "avi.http.response(200)"), &it, "", "200"),
+        ("the redirect of a script", scripted(REQ, "avi.http.redirect('https://b/')"), &it, "", "302"),
+        ("that of a server's response", scripted(RESP, "avi.http.response(200)"), &it, &not_found, "200"),
+        ("the same behind its body", scripted(RESP_DATA, "avi.http.response(200)"), &it, &long, "200"),
+        ("that without servers", lacks_servers(LB_FAILED, "avi.http.response(200)"), &it, "", "200"),
+        ("the page of a pool", without_servers(plain(), ANSWERS, page(200, "later")), &it, "", "200"),
+        ("the redirect of a pool", without_servers(plain(), ANSWERS, redirect("")), &it, "", "302"),
     ] {
         let mut stage = Stage::new(&plan);
-        let other = get("a", "/");
-        assert_eq!(stage.asks_slowly(PEER, &other, 12), ["200"; 12].join(" "));
-        assert_eq!(stage.statuses(PEER, &other, 60), ["200"; 60].join(" "));
-        let failure = closing(NOT_FOUND);
-        let mut asks = |request: &str, answer: &str, times: usize| {
-            let ask = |_| {
-                let client = stage.client_from("10.0.0.1:80", PEER);
-                stage.says(client, request);
-                let server = stage.connected();
-                stage.says(server, answer);
-                status(&stage.sent(client)).to_owned()
-            };
-            (0..times).map(ask).collect::<Vec<_>>()
-        };
-        assert_eq!(asks(&other, &failure, 25), ["404"; 25], "{what}");
-        assert_eq!(asks(&request, &answer, 25), [wanted; 25], "{what}");
-        assert_eq!(asks(&other, &failure, 25), ["404"; 25], "{what}");
+        stage.knows_client();
+        assert_eq!(stage.answered(&get("a", "/"), &not_found, 25), ["404"; 25], "{what}");
+        assert_eq!(stage.answered(request, answer, 25), [wanted; 25], "{what}");
+        assert_eq!(stage.answered(&get("a", "/"), &not_found, 25), ["404"; 25], "{what}");
         assert_eq!(stage.limited(), [], "{what}");
+    }
+}
+
+#[test]
+fn failure_counts_however_the_client_gets_to_know_it() {
+    let plain = || of_strangers(vec![strangers(true, false)]);
+    let (it, ok, not_found) = (get("a", "/it"), closing(OK), closing(NOT_FOUND));
+    let fresh = not_found.replace("\r\n\r\n", "\r\nCache-Control: max-age=600\r\n\r\n");
+    let closed = |source| scripted_with(plain(), &[(RESP, source)]);
+    for (what, plan, request, answer, wanted) in [
+        ("a WebSocket that the server does not want", with_websockets(plain()), ASKS, &*not_found, "404"),
+        ("a stored response", stored_for_a_while(plain()), &*it, &fresh, "404"),
+        ("the page of a pool", without_servers(plain(), ANSWERS, page(404, "gone")), &it, "", "404"),
+        ("a pool that closes", without_servers(plain(), api::FailAction::CloseConnection, None), &it, "", "none"),
+        (
+            "a script that closes",
+            closed("if avi.http.get_path() == '/it' then avi.http.close_conn() end"),
+            &it,
+            &ok,
+            "none",
+        ),
+        (
+            "one that answers",
+            closed("if avi.http.get_path() == '/it' then avi.http.response(403) end"),
+            &it,
+            &ok,
+            "403",
+        ),
+    ] {
+        let mut stage = Stage::new(&plan);
+        stage.knows_client();
+        assert_eq!(stage.answered(request, answer, 29), [wanted; 29], "{what}");
+        assert_eq!(stage.limited(), [], "{what}");
+        assert!(stage.answered(request, answer, 4).ends_with(&["429".to_owned()]), "{what}");
+        assert!(matches!(stage.limited()[..], [("bad_clients", 1..)]), "{what}");
     }
 }
 
