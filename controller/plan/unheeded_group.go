@@ -44,9 +44,10 @@ var unheededOfGroup = declare("serviceenginegroup", "", differing[kinds.ServiceE
 	{"an engine chooses the certificate by name during the handshake: has no effect", "ssl_preprocess_sni_hostname"},
 	{"each pool sets this for its connections to servers: has no effect",
 		"upstream_connpool_enable upstream_connect_timeout upstream_read_timeout upstream_send_timeout"},
-	{"engines keep no logs of requests yet: has no effect",
-		`significant_log_throttle udf_log_throttle non_significant_log_throttle log_disksz n_log_streaming_threads
-		se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
+	{"analytics_policy of each virtual service limits how many records an engine writes a second: has no effect",
+		"significant_log_throttle udf_log_throttle non_significant_log_throttle"},
+	{"an engine keeps as many records as `weir agent --records-disk-mib` says, and sends them by itself: has no effect",
+		`log_disksz n_log_streaming_threads se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
 	{"engines report their counters each second: has no effect",
 		"metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
 }))
