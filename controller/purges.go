@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/model"
@@ -25,9 +26,10 @@ func (o *orders) Purge(tx *admit.Tx, virtualServiceUUID string, uris []string, p
 		return false, err
 	}
 	// A cache that is turned off keeps what it has for when it is turned on again.
-	if vs.HTTP == nil {
+	isOfHTTP := func(part *model.VirtualService) bool { return part.HTTP != nil }
+	if !slices.ContainsFunc(vs.Parts(), isOfHTTP) {
 		return false, &place.Refusal{Field: "application_profile_ref", Problem: fmt.Sprintf(
-			"%s stores no responses: its application profile is not of HTTP", vs.Name)}
+			"%s stores no responses: neither its application profile nor that of a port is of HTTP", vs.Name)}
 	}
 	var purges []model.Purge
 	for i, uri := range uris {

@@ -21,7 +21,13 @@ func TestPurgesAreKeptBesideTheirVirtualServiceAndGoWithIt(t *testing.T) {
 			"http_profile": cache})
 		put(tx, "virtualservice", "vs-1", schema.Object{
 			"application_profile_ref": "/api/applicationprofile/profile-1"})
-		put(tx, "virtualservice", "vs-2", schema.Object{})
+		put(tx, "applicationprofile", "profile-2", schema.Object{"type": "APPLICATION_PROFILE_TYPE_L4"})
+		put(tx, "virtualservice", "vs-2", schema.Object{
+			"application_profile_ref": "/api/applicationprofile/profile-2"})
+		put(tx, "virtualservice", "vs-3", schema.Object{
+			"application_profile_ref": "/api/applicationprofile/profile-2",
+			"services": []any{schema.Object{"port": 22}, schema.Object{"port": 80,
+				"override_application_profile_ref": "/api/applicationprofile/profile-1"}}})
 		return nil
 	}))
 	gate, reads := gateOf(t, objects), &reader{}
@@ -50,6 +56,9 @@ func TestPurgesAreKeptBesideTheirVirtualServiceAndGoWithIt(t *testing.T) {
 	}
 	if got := purges(); got.Last != 1 || got.All != 0 || len(got.URIs) != 1 || got.URIs[0].Host != "shop.test" {
 		t.Errorf("%+v", got)
+	}
+	if all, err := purge("vs-3"); !all || err != nil { // its port 80 has a cache
+		t.Fatal(all, err)
 	}
 	if all, err := purge("vs-1"); !all || err != nil {
 		t.Fatal(all, err)

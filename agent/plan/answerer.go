@@ -36,7 +36,8 @@ func (p *Plan) Answerers() []Answerer {
 // answerersOf are the servers of a virtual service, or of a variant of it.
 func (p *Plan) answerersOf(service, part *dataplanev1.VirtualService) (all []Answerer) {
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
-	for _, pool := range (&reader{plan: p}).poolsOf(part) {
+	r := &reader{plan: p}
+	for _, pool := range append(r.poolsOf(part), r.chosenPools(part)...) {
 		for _, server := range pool.Servers {
 			if !server.Address.IsValid() || server.Port == 0 { // the data plane refuses other servers
 				continue

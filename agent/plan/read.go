@@ -340,17 +340,31 @@ func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
 }
 
 // poolsOf are the pools that serve the clients of a virtual service, and those that take over; nil: it needs none.
-func (r *reader) poolsOf(service *dataplanev1.VirtualService) (pools []*Pool) {
+// Pools that rules choose are not among them: it is up without these.
+func (r *reader) poolsOf(service *dataplanev1.VirtualService) []*Pool {
+	return r.poolsIn(service.GetPoolUuid(), service.GetPoolGroupUuid())
+}
+
+// chosenPools are the pools that rules for connections choose, and those that take over for them.
+func (r *reader) chosenPools(service *dataplanev1.VirtualService) (pools []*Pool) {
+	for _, rule := range service.GetPoolRules() {
+		pools = append(pools, r.poolsIn(rule.GetPool().GetPoolUuid(), rule.GetPool().GetPoolGroupUuid())...)
+	}
+	return pools
+}
+
+// poolsIn are a pool, or those of a group, and those that take over, each once; nil: neither is named.
+func (r *reader) poolsIn(poolUUID, groupUUID string) (pools []*Pool) {
 	add := func(uuid string) {
 		if uuid == "" || slices.ContainsFunc(pools, func(pool *Pool) bool { return pool.UUID == uuid }) {
 			return
 		}
 		pools = append(pools, r.poolOf(uuid))
 	}
-	add(service.GetPoolUuid())
-	if uuid := service.GetPoolGroupUuid(); uuid != "" {
+	add(poolUUID)
+	if groupUUID != "" {
 		pools = []*Pool{} // an empty group serves nobody
-		group := r.group(uuid)
+		group := r.group(groupUUID)
 		for _, member := range group.GetMembers() {
 			add(member.GetPoolUuid())
 		}

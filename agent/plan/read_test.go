@@ -312,3 +312,35 @@ func TestServersOfAVariantThatKeepsClientsAnswerThroughTheEngine(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestServersOfPoolsThatRulesChooseAnswerThroughTheEngine(t *testing.T) {
+	named := func(uuid, address string) *enginev1.Resource {
+		pool := poolResource()
+		pool.Uuid, pool.GetPool().Pool.Uuid = uuid, uuid
+		pool.GetPool().Pool.Servers = []*dataplanev1.Server{{Id: "s", Address: address, Port: 5353}}
+		return pool
+	}
+	chosen := func(s *dataplanev1.VirtualService) {
+		s.PoolRules = []*dataplanev1.PoolRule{
+			{Name: "port", Pool: &dataplanev1.PoolChoice{PoolUuid: "pool-2"}},
+			{Name: "same", Pool: &dataplanev1.PoolChoice{PoolUuid: "pool-2"}},
+		}
+	}
+	for _, isOfVariant := range []bool{false, true} {
+		service := serviceResource(func(s *dataplanev1.VirtualService) {
+			part := s
+			if isOfVariant {
+				part = &dataplanev1.VirtualService{PoolUuid: s.GetPoolUuid()}
+				s.Variants = []*dataplanev1.VirtualService{part}
+			}
+			part.Udp = &dataplanev1.UdpProfile{KeepClientAddress: true}
+			chosen(part)
+		})
+		own := named("pool-1", "10.0.0.1")
+		var got []string
+		for _, answerer := range read(t, own, named("pool-2", "10.0.0.2"), service).Answerers() {
+			got = append(got, answerer.At.String())
+		}
+		expect(t, got, []string{"10.0.0.1:5353", "10.0.0.2:5353"})
+	}
+}

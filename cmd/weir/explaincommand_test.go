@@ -85,3 +85,14 @@ func TestWhatIsNoURLIsNotAsked(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestANameWithoutARecordMayBeAHost(t *testing.T) {
+	for id, want := range map[string]string{
+		"app-test-shop":              "for a host, give a URL, such as https://app-test-shop/",
+		"se-7aaf03e8-1-hoj4bdy62i.5": "no record has the request_id se-7aaf03e8-1-hoj4bdy62i.5",
+	} {
+		if err := noRecord(id); !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/weir-lb/weir/client"
 )
@@ -22,7 +24,9 @@ func explainRecord(ctx context.Context, session *client.Session, id string, outp
 		Stages    []stage       `json:"stages"`
 		Record    client.Object `json:"record"`
 	}
-	if err := session.Get(ctx, "weir/explain/"+url.PathEscape(id), &answer); err != nil {
+	if err := session.Get(ctx, "weir/explain/"+url.PathEscape(id), &answer); client.IsStatus(err, http.StatusNotFound) {
+		return noRecord(id)
+	} else if err != nil {
 		return err
 	}
 	if output == asJSON {
@@ -32,6 +36,14 @@ func explainRecord(ctx context.Context, session *client.Session, id string, outp
 		return err
 	}
 	return printStages(out, answer.Stages)
+}
+
+// noRecord says that nothing has a request_id. A text that may be a host as well is asked about by its URL.
+func noRecord(id string) error {
+	if strings.Contains(id, ".") {
+		return fmt.Errorf("no record has the request_id %s", id)
+	}
+	return fmt.Errorf("no record has the request_id %s: for a host, give a URL, such as https://%s/", id, id)
 }
 
 // stage is a part of the way of a request.

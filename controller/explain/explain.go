@@ -229,9 +229,16 @@ func (e *Explainer) forget(engines []*asked) {
 	}
 }
 
-// port tells whether a virtual service listens on a port, and whether with TLS.
+// listens tells whether a virtual service listens on a port.
 func listens(vs *model.VirtualService, port uint16) bool {
 	return slices.ContainsFunc(vs.Ports(), func(s service) bool {
 		return uint32(port) == s.Port || uint32(port) > s.Port && uint32(port) <= s.PortRangeEnd
+	})
+}
+
+// takesConnections tells whether a virtual service listens on a port over TCP. The port may have a profile of its own.
+func takesConnections(vs *model.VirtualService, port uint16) bool {
+	return slices.ContainsFunc(vs.Parts(), func(part *model.VirtualService) bool {
+		return part.UDP == nil && listens(part, port)
 	})
 }

@@ -182,6 +182,36 @@ func TestAChildThatTheUserMayNotReadIsHidden(t *testing.T) {
 	}
 }
 
+func TestPortsWithProfilesOfTheirOwnAreFoundByWhatTheySpeak(t *testing.T) {
+	s := newStage(t)
+	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation {
+		return &dataplanev1.Explanation{VirtualServiceUuid: "vs-1"}
+	}
+	datagrams, http := &kinds.UDPFastPath{}, &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"}
+	s.VS.Services = []kinds.Service{{Port: 53}, {Port: 53}, {Port: 8090, PortRangeEnd: 8091}}
+	s.VS.UDP = datagrams
+	s.VS.Variants = []*model.Variant{{At: []int{1}}, {At: []int{2}, ApplicationProfile: http}}
+	s.Want(12, "vs-1", "pool-1")
+	for _, name := range []string{"", "vs-1"} {
+		for port, want := range map[uint16]string{53: "", 8090: "", 8091: "", 8092: "port"} {
+			q := ask("10.9.0.1")
+			q.Port, q.VirtualService = port, name
+			if found, why := s.explainer.Find(q, everything); (why == "") != (want == "") || want == "" &&
+				found.VirtualService != "vs-1" {
+				t.Errorf("port %d, named %q: %+v, %q", port, name, found, why)
+			}
+		}
+	}
+	s.VS.Variants = s.VS.Variants[1:]
+	s.VS.Services[1] = kinds.Service{Port: 54}
+	s.Want(13, "vs-1", "pool-1")
+	q := ask("10.9.0.1")
+	q.Port, q.VirtualService = 54, "vs-1"
+	if _, why := s.explainer.Find(q, everything); !strings.Contains(why, "port 54 of web is for datagrams") {
+		t.Error(why)
+	}
+}
+
 func TestTheVirtualServiceIsFoundByAddressPortAndHost(t *testing.T) {
 	s := newStage(t)
 	for _, c := range []struct {

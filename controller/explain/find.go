@@ -44,8 +44,11 @@ func named(known *fleet.Known, q Question) (Found, string) {
 		return Found{}, "the virtual service is not there, or cannot be read: see its runtime"
 	}
 	seats := known.VirtualService(vs.SeatsOf())
-	if seats == nil || !listens(vs, q.Port) {
+	switch {
+	case seats == nil, !listens(vs, q.Port):
 		return Found{}, fmt.Sprintf("%s has no port %d", vs.Name, q.Port)
+	case !takesConnections(seats, q.Port):
+		return Found{}, fmt.Sprintf("port %d of %s is for datagrams, and no requests come to it", q.Port, vs.Name)
 	}
 	address := addressOf(q)
 	if !address.IsValid() && len(seats.Addresses) > 0 {
@@ -75,7 +78,7 @@ func reached(m *model.Model, q Question, sees func(uuid string) bool) (Found, st
 	var at, byName []*model.VirtualService
 	var where netip.Addr
 	for _, vs := range m.VirtualServices {
-		if vs.IsChild() || vs.UDP != nil || len(vs.Addresses) == 0 || !listens(vs, q.Port) || !sees(vs.UUID) {
+		if vs.IsChild() || len(vs.Addresses) == 0 || !takesConnections(vs, q.Port) || !sees(vs.UUID) {
 			continue
 		}
 		for _, own := range vs.Addresses {

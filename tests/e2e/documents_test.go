@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/client"
 )
@@ -123,6 +125,74 @@ func TestDatagramsAsTheirPageSays(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// On its second example, one server takes requests at the port of HTTP, and connections and datagrams at another port.
+func TestPortsAsTheirPageSays(t *testing.T) {
+	const server, desktopPort = 77, 4172
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.commands()
+	at := func(port int) string { return net.JoinHostPort(loopback(server), fmt.Sprint(port)) }
+	web, err := net.Listen("tcp", at(plainPort))
+	s.must(err)
+	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "web ", r.Host)
+	}))
+	pages.Listener.Close()
+	pages.Listener = web
+	pages.Start()
+	t.Cleanup(pages.Close)
+	desktop, err := net.Listen("tcp", at(desktopPort))
+	s.must(err)
+	t.Cleanup(func() { desktop.Close() })
+	go func() {
+		for {
+			client, err := desktop.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(client, "desktop")
+			client.Close()
+		}
+	}()
+	datagrams, err := net.ListenPacket("udp", at(desktopPort))
+	s.must(err)
+	t.Cleanup(func() { datagrams.Close() })
+	go func() {
+		for buffer := make([]byte, 64); ; {
+			length, client, err := datagrams.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			datagrams.WriteTo(buffer[:length], client) //nolint:errcheck // the client asks again
+		}
+	}()
+	s.shell(blocks(t, "udp.md", "")[1], "servers[0].ip.addr=10.0.0.7 servers[0].port=80", serverAt(0, at(plainPort)),
+		"192.0.2.80", vip,
+		"services[0].port=80", fmt.Sprintf("services[0].port=%d", plainPort))
+	s.waitUp("desktops")
+	s.gets("the web server", s.curl(plainURL("/")), "web ", plainAddress)
+	for _, network := range []string{"tcp", "udp"} {
+		s.eventually("the desktop answers over "+network, func() error {
+			client, err := net.Dial(network, net.JoinHostPort(vip, fmt.Sprint(desktopPort)))
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			s.must(client.SetDeadline(time.Now().Add(time.Second)))
+			if _, err := fmt.Fprint(client, "desktop"); err != nil {
+				return err
+			}
+			answer := make([]byte, len("desktop"))
+			if _, err := io.ReadFull(client, answer); err != nil || string(answer) != "desktop" {
+				return fmt.Errorf("got %q, %w", answer, err)
+			}
+			return nil
+		})
+	}
+	contains(t, s.commands()("explain", plainURL("/")), "The server would be "+at(plainPort))
 }
 
 func TestMonitorsAsTheirPageSays(t *testing.T) {

@@ -117,6 +117,9 @@ func TestPortsHaveTheirOwnProfiles(t *testing.T) {
 			t.Errorf("port %d: got %q; want %q", number, got, want)
 		}
 	}
+	for number, want := range map[int]string{dnsPort: "The pool is dns", 8090: "The pool is web"} {
+		contains(t, s.commands()("explain", fmt.Sprintf("http://%s:%d/", vip, number)), "virtual service mixed", want)
+	}
 	s.eventually("all ports are counted together", func() error {
 		counters := s.counters("mixed")
 		if counters["requests"] != 1.0 || counters["received_datagrams"] != 1.0 ||

@@ -106,7 +106,7 @@ export interface Service extends Named {
   description?: string
   enabled?: boolean
   type?: string
-  services?: { port: number; port_range_end?: number; enable_ssl?: boolean; enable_http2?: boolean }[]
+  services?: { port: number; port_range_end?: number; enable_ssl?: boolean; enable_http2?: boolean; override_application_profile_ref?: string }[]
   vsvip_ref?: string
   pool_ref?: string
   application_profile_ref?: string

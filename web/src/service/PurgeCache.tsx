@@ -5,7 +5,7 @@ import { useData, useTenant } from '../api/useData'
 import type { JsonObject } from '../api/value'
 import { Act } from '../form/Act'
 import { PurgeChoice } from './PurgeChoice'
-import { everything, hasCache, purgedText, purgeOf } from './purge'
+import { everything, hasCache, hasOwnProfiles, purgedText, purgeOf } from './purge'
 
 const kind = 'virtualservice'
 const everyMs = 30_000
@@ -18,7 +18,7 @@ export function PurgeCache({ of }: { of: Service }) {
   const [choice, setChoice] = useState(everything)
   // Who may not read the profile may purge all the same.
   const isUnreadable = read.value === undefined && read.error !== undefined
-  if (!hasCache(read.value) && !isUnreadable) return null
+  if (!hasCache(read.value) && !isUnreadable && !hasOwnProfiles(of)) return null
   const purge = async () => {
     const asked = purgeOf(choice)
     await order(kind, of.uuid, 'purge', asked, tenant, (answer) => purgedText(of.name, asked, answer['all'] === true))

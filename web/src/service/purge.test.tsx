@@ -1,7 +1,7 @@
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, test } from 'vitest'
 import { PurgeChoice } from './PurgeChoice'
-import { everything, hasCache, purgedText, purgeOf } from './purge'
+import { everything, hasCache, hasOwnProfiles, purgedText, purgeOf } from './purge'
 
 const some = { isAll: false, text: ' https://shop.example.com/prices?all\n/img/  /img/\n', isPrefix: false }
 
@@ -23,6 +23,13 @@ test('a service has a cache if its profile has settings of one, also while it is
   expect(hasCache({ http_profile: { cache_config: { enabled: false } } })).toBe(true)
   expect(hasCache({ http_profile: {} })).toBe(false)
   expect(hasCache({ http_profile: { cache_config: { enabled: true } } })).toBe(true)
+})
+
+test('a service may have a cache if a port has an application profile of its own', () => {
+  const service = { uuid: 'vs-1', name: 'shop' }
+  expect(hasOwnProfiles(service)).toBe(false)
+  expect(hasOwnProfiles({ ...service, services: [{ port: 22 }] })).toBe(false)
+  expect(hasOwnProfiles({ ...service, services: [{ port: 22 }, { port: 80, override_application_profile_ref: '/api/applicationprofile/p' }] })).toBe(true)
 })
 
 test('says what was purged, also if that was more than was asked', () => {

@@ -1,3 +1,4 @@
+import type { Service } from '../api/types'
 import type { JsonObject } from '../api/value'
 
 /** What is purged of a cache: without URIs, all of it. With prefix, all paths that begin with those of the URIs. */
@@ -22,6 +23,11 @@ const urisMost = 32
 export function hasCache(profile: JsonObject | undefined): boolean {
   const http = profile?.['http_profile'] as JsonObject | undefined
   return http?.['cache_config'] != null
+}
+
+/** Whether ports of a service have application profiles of their own, which may have a cache. */
+export function hasOwnProfiles(of: Service): boolean {
+  return (of.services ?? []).some((port) => port.override_application_profile_ref !== undefined)
 }
 
 /** What the controller is asked. Error: what is missing. */
