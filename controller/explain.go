@@ -10,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/shares"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // ears take what engines report: answers to questions go to who has asked, what is asked of hot keys to the broker,
@@ -32,14 +33,26 @@ func (e ears) Reported(engineUUID string, report *enginev1.Report) {
 }
 
 // explainOf asks engines for REST.
-func explainOf(explainer *explain.Explainer) rest.Explain {
-	return func(ctx context.Context, q rest.Question, sees func(string) bool) (schema.Object, string, error) {
+func explainOf(explainer *explain.Explainer, drafts *drafts) rest.Explain {
+	return func(ctx context.Context, q rest.Question, view *store.View, sees func(string) bool) (schema.Object, string,
+		error) {
+		var draft *explain.Draft
+		if view != nil {
+			err := drafts.enter(ctx)
+			if err != nil {
+				return nil, "", err
+			}
+			defer drafts.leave()
+			if draft, err = drafts.of(view); err != nil {
+				return nil, "", err
+			}
+		}
 		asked := explain.Question(q)
-		found, why := explainer.Find(asked, sees)
+		found, why := explainer.Find(asked, draft, sees)
 		if why != "" {
 			return nil, why, nil
 		}
-		answer, err := explainer.Explain(ctx, asked, found, sees)
+		answer, err := explainer.Explain(ctx, asked, found, draft, sees)
 		if errors.Is(err, explain.ErrBusy) {
 			err = rest.ErrExplainBusy
 		}

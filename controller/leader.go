@@ -52,6 +52,7 @@ type leader struct {
 	slow    *slowness.Watch
 	attacks *attack.Watch
 	explain *explain.Explainer
+	drafts  *drafts
 	shares  *shares.Broker
 	secret  []byte // of limits
 	fetched *revocation.Watch
@@ -84,6 +85,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
+	l.drafts = newDrafts(known, data, l.secret)
 	l.unusual = unusual.New(known, l.live, told, time.Now)
 	l.unusual.EngineName = find
 	grades.Unusual = l.unusual.Unusual

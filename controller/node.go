@@ -45,7 +45,7 @@ func openNode(
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
-		Explain:  explainOf(leader.explain), RuleFaults: ruleFaults,
+		Explain:  explainOf(leader.explain, leader.drafts), RuleFaults: ruleFaults,
 		Scores:   scoresOf(leader.grades),
 		Tester:   testerOf(leader.alerts),
 		Habits:   habits{leader.unusual},

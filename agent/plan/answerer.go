@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/api/parts"
 )
 
 // Answerer is a server that sees the addresses of clients, so that it sends its answers to them. The kernel of this
@@ -20,7 +21,7 @@ func (p *Plan) Answerers() []Answerer {
 	var all []Answerer
 	for _, resource := range p.Wire().GetResources() {
 		service := resource.GetVirtualService()
-		if !listens(service) {
+		if !parts.Listens(service) {
 			continue
 		}
 		for _, part := range append(slices.Clip(service.GetVariants()), service) {

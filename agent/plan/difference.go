@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"reflect"
-
 	"google.golang.org/protobuf/proto"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/api/parts"
 )
 
 // compare merges the resources of two Plans by uuid. It calls note with the indexes of each resource in both; -1: that
@@ -59,13 +58,13 @@ func (p *Plan) Since(before *Plan) Difference {
 	compare(before, p, func(was, is int) {
 		switch {
 		case is < 0:
-			remove(d.Change.Removed, before.resource(was))
+			parts.Remove(d.Change.Removed, before.resource(was))
 			d.goes(&before.parts[was])
 		case was < 0:
 			d.comes(p.resource(is), &p.parts[is])
 		case !same(before.resource(was), p.resource(is)):
-			if !sameKind(before.resource(was), p.resource(is)) {
-				remove(d.Change.Removed, before.resource(was))
+			if !parts.SameKind(before.resource(was), p.resource(is)) {
+				parts.Remove(d.Change.Removed, before.resource(was))
 			}
 			d.goes(&before.parts[was])
 			d.comes(p.resource(is), &p.parts[is])
@@ -74,46 +73,13 @@ func (p *Plan) Since(before *Plan) Difference {
 	return d
 }
 
-func sameKind(a, b *enginev1.Resource) bool {
-	return reflect.TypeOf(a.GetBody()) == reflect.TypeOf(b.GetBody())
-}
-
-// remove adds an object of the data plane to those that a change removes.
-func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
-	uuid := resource.GetUuid()
-	switch resource.GetBody().(type) {
-	case *enginev1.Resource_VirtualService:
-		removed.VirtualServices = append(removed.VirtualServices, uuid)
-	case *enginev1.Resource_Pool:
-		removed.Pools = append(removed.Pools, uuid)
-	case *enginev1.Resource_PoolGroup:
-		removed.PoolGroups = append(removed.PoolGroups, uuid)
-	case *enginev1.Resource_ErrorPageProfile:
-		removed.ErrorPageProfiles = append(removed.ErrorPageProfiles, uuid)
-	case *enginev1.Resource_Certificate:
-		removed.Certificates = append(removed.Certificates, uuid)
-	case *enginev1.Resource_PkiProfile:
-		removed.PkiProfiles = append(removed.PkiProfiles, uuid)
-	case *enginev1.Resource_HttpPolicySet:
-		removed.HttpPolicySets = append(removed.HttpPolicySets, uuid)
-	case *enginev1.Resource_ScriptSet:
-		removed.ScriptSets = append(removed.ScriptSets, uuid)
-	case *enginev1.Resource_StringGroup:
-		removed.StringGroups = append(removed.StringGroups, uuid)
-	case *enginev1.Resource_AddressGroup:
-		removed.AddressGroups = append(removed.AddressGroups, uuid)
-	case *enginev1.Resource_NetworkPolicy:
-		removed.NetworkPolicies = append(removed.NetworkPolicies, uuid)
-	}
-}
-
 func (d *Difference) goes(part *part) {
 	d.Gone = append(d.Gone, part.listeners...)
 	d.note(part)
 }
 
 func (d *Difference) comes(resource *enginev1.Resource, part *part) {
-	addTo(d.Change.Changed, resource)
+	parts.Add(d.Change.Changed, resource)
 	d.Come = append(d.Come, part.listeners...)
 	d.note(part)
 }

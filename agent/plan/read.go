@@ -11,6 +11,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/api/parts"
 )
 
 // Read parses a Plan from the controller. If it cannot be parsed, Read returns none, and findings that say where it is
@@ -260,7 +261,7 @@ func (r *reader) address(text string, object Object, field string) netip.Addr {
 
 // listeners parses where a virtual service listens.
 func (r *reader) listeners(service *dataplanev1.VirtualService) (read []Listener) {
-	if !listens(service) {
+	if !parts.Listens(service) {
 		return nil
 	}
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}

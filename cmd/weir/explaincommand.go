@@ -35,10 +35,15 @@ stream of HTTP/2 is not shown. Rules of the virtual service that never have an e
 Without --address and --vs, the virtual service is the one that listens on the port and wants the host. If there are
 several, the host is looked up.
 
+With --with, the engines answer as if changed or new objects were stored, of which a FILE has each behind the name of its
+kind, as in {"httppolicyset": {"name": "house", …}}; or KIND/NAME=FILE has its fields, as for "weir KIND set NAME --file
+FILE". Nothing is written. What a write would refuse is refused with the same error.
+
 With the request_id of a record ("weir logs -o json" has it), say what happened to that request.`,
 		Example: `  weir explain https://shop.example/cart
   weir explain http://10.1.0.14/api -X POST -H 'Cookie: id=7' --client 198.51.100.7
   weir explain https://shop.example/ --vs shop --engine engine-2 -o json
+  weir explain https://shop.example/cart --with httppolicyset/house=house.json
   weir explain se-7aaf03e8-…-1-hoj4bdy62i.5`,
 	}
 	var asked explainFlags
@@ -72,7 +77,7 @@ With the request_id of a record ("weir logs -o json" has it), say what happened 
 // explainFlags are what a user says of a request beside its URL.
 type explainFlags struct {
 	method, client, address, service, engine string
-	headers                                  []string
+	headers, with                            []string
 }
 
 func (f *explainFlags) add(command *cobra.Command) {
@@ -84,6 +89,8 @@ func (f *explainFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.address, "address", "", "IP address that the client connects to")
 	flags.StringVar(&f.service, "vs", "", "name of the virtual service")
 	flags.StringVar(&f.engine, "engine", "", "name of the only engine to ask")
+	flags.StringArrayVar(&f.with, "with", nil,
+		"FILE or KIND/NAME=FILE with objects as they would be written; may be repeated")
 }
 
 // lookupMax is how long the look-up of a host may take.
@@ -93,6 +100,17 @@ func (f *explainFlags) ask(ctx context.Context, session *client.Session, target 
 	fields := map[string]any{"url": target, "method": f.method}
 	if len(f.headers) > 0 {
 		fields["header"] = f.headers
+	}
+	var draft []any
+	for _, with := range f.with {
+		objects, err := draftOf(ctx, session, with)
+		if err != nil {
+			return nil, err
+		}
+		draft = append(draft, objects...)
+	}
+	if len(draft) > 0 {
+		fields["with"] = draft
 	}
 	for field, given := range map[string]string{"client": f.client, "address": f.address} {
 		if given != "" {
@@ -150,6 +168,9 @@ func printExplanation(out io.Writer, answer map[string]any) error {
 	}
 	fmt.Fprintf(out, "%s %s://%s%s\nfrom %s to %s:%s, virtual service %s\n", say("method"), scheme, say("host"),
 		say("target"), say("client"), bracketed(say("address")), say("port"), say("virtualservice", "name"))
+	if err := printDraft(out, answer); err != nil {
+		return err
+	}
 	engines, _ := answer["engines"].([]any)
 	if len(engines) == 0 {
 		fmt.Fprintln(out, "\nNo engine serves it: `weir vs show` says why.")

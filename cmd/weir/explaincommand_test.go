@@ -96,3 +96,45 @@ func TestANameWithoutARecordMayBeAHost(t *testing.T) {
 		}
 	}
 }
+
+func TestADraftIsReadInItsOrder(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"pool": {"name": "api"}, "httppolicyset": {"name": "house"}, "pool": {"name": "b"}}`: "pool api, " +
+			"httppolicyset house, pool b",
+		`{"http_request_policy": {"rules": []}}`: "http_request_policy is no kind of object",
+		`{"pool": null}`:                         "pool is not a JSON object",
+		`[]`:                                     "is not a JSON object",
+		`{}`:                                     "has no object",
+	} {
+		objects, err := objectsIn([]byte(text))
+		var got []string
+		for _, object := range objects {
+			got = append(got, object.kind.Name+" "+object.fields["name"].(string))
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if said := strings.Join(got, ", "); !strings.HasPrefix(said, want) {
+			t.Errorf("%s: %s", text, said)
+		}
+	}
+}
+
+func TestADraftIsSaidFirst(t *testing.T) {
+	answer := answered(map[string]any{"name": "engine-1"})
+	answer["draft"] = []any{map[string]any{"kind": "httppolicyset", "name": "house\x1b[2J",
+		"weir_warnings": []any{map[string]any{"field": "x", "message": "is unknown: dropped"}}}}
+	answer["findings"] = []any{map[string]any{"kind": "virtualservice", "name": "front", "field": "services",
+		"why": "has no port"}}
+	var out bytes.Buffer
+	if err := printExplanation(&out, answer); err != nil {
+		t.Fatal(err)
+	}
+	const want = "virtual service front\n" +
+		"As if this were stored: httppolicyset house\\u{1b}[2J. Nothing is written.\n" +
+		"Warning: httppolicyset house\\u{1b}[2J: x: is unknown: dropped.\n" +
+		"virtualservice front: services: has no port.\n\nENGINE"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("got %q", out.String())
+	}
+}

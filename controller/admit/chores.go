@@ -32,9 +32,14 @@ var errAsked = errors.New("a transaction asked for a chore and was not repeated"
 
 // update is store.Update for a decision that may ask for chores.
 func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store.Tx) error) error {
+	return g.withChores(ctx, chores, func() error { return g.store.Update(ctx, decide) })
+}
+
+// withChores runs a transaction again after each chore that it asks for.
+func (g *Gate) withChores(ctx context.Context, chores *chores, run func() error) error {
 	chores.hashes, chores.made, chores.plain = map[string]string{}, map[string]schema.Object{}, map[string]plainKey{}
 	for {
-		err := g.store.Update(ctx, decide)
+		err := run()
 		if !errors.Is(err, errAsked) {
 			return err
 		}

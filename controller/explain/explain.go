@@ -13,6 +13,7 @@ import (
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
@@ -91,8 +92,9 @@ func (e *Explainer) Heard(engineUUID string, answer *dataplanev1.Explanation) {
 // asked is an engine that a question is for.
 type asked struct {
 	uuid, name string
-	newest     bool   // it has its newest Plan
-	error      string // why it cannot be asked, or has not answered
+	newest     bool           // it has its newest Plan
+	has        *enginev1.Plan // that a draft starts from
+	error      string         // why it cannot be asked, or has not answered
 	id         uint64
 	answer     chan *dataplanev1.Explanation
 	said       *dataplanev1.Explanation
@@ -100,23 +102,28 @@ type asked struct {
 
 // Explain asks the engines of a virtual service that Find has found. sees tells whether the user may read a virtual
 // service. Errors: ErrBusy, that of ctx.
-func (e *Explainer) Explain(ctx context.Context, q Question, found Found, sees func(uuid string) bool) (schema.Object,
-	error) {
+func (e *Explainer) Explain(ctx context.Context, q Question, found Found, draft *Draft,
+	sees func(uuid string) bool) (schema.Object, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
 	defer e.leave()
-	engines := e.engines(found.VirtualService, q.Engine)
+	engines := e.engines(found.VirtualService, q.Engine, draft)
 	for _, engine := range engines {
 		if engine.error == "" {
-			e.send(engine, q, found)
+			e.send(engine, q, found, draft)
 		}
 	}
 	defer e.forget(engines)
 	if err := e.await(ctx, engines); err != nil {
 		return nil, err
 	}
-	return e.page(q, found, engines, sees), nil
+	for _, engine := range engines {
+		if said := engine.said; draft != nil && said != nil && said.GetError() == "" && !said.GetOfDraft() {
+			engine.error = "it is of an earlier version, which knows no drafts"
+		}
+	}
+	return e.page(q, found, engines, draft, sees), nil
 }
 
 func (e *Explainer) enter() error {
@@ -136,13 +143,13 @@ func (e *Explainer) leave() {
 }
 
 // engines returns those that serve a virtual service, or the one that is asked for, by name.
-func (e *Explainer) engines(serviceUUID, only string) (engines []*asked) {
+func (e *Explainer) engines(serviceUUID, only string, draft *Draft) (engines []*asked) {
 	e.fleet.Read(func(known *fleet.Known) {
-		vs := known.VirtualService(serviceUUID)
+		vs := draft.objects(known).VirtualService(serviceUUID)
 		if vs == nil {
 			return
 		}
-		serving := known.Assigned(vs.SeatsOf())
+		serving := draft.serving(known, vs.SeatsOf())
 		if only != "" && !slices.Contains(serving, only) {
 			engines = append(engines, &asked{uuid: only, name: known.Name(only), error: "it does not serve " + vs.Name})
 			return
@@ -153,10 +160,13 @@ func (e *Explainer) engines(serviceUUID, only string) (engines []*asked) {
 			}
 			engine := known.Engine(uuid)
 			one := &asked{uuid: uuid, name: known.Name(uuid)}
-			if engine.IsConnected() {
-				one.newest = engine.HasNewest()
-			} else {
+			switch {
+			case !engine.IsConnected():
 				one.error = "it is not connected"
+			case draft != nil && !engine.HasNewest():
+				one.error = "it does not have its newest configuration yet, from which the draft starts: ask again"
+			default:
+				one.newest, one.has = engine.HasNewest(), engine.Held
 			}
 			engines = append(engines, one)
 		}
@@ -167,7 +177,11 @@ func (e *Explainer) engines(serviceUUID, only string) (engines []*asked) {
 	return engines
 }
 
-func (e *Explainer) send(to *asked, q Question, found Found) {
+func (e *Explainer) send(to *asked, q Question, found Found, draft *Draft) {
+	var change *dataplanev1.PlanChange
+	if draft != nil {
+		change = draft.Change(to.uuid, to.has)
+	}
 	e.mu.Lock()
 	e.last++
 	to.id, to.answer = e.last, make(chan *dataplanev1.Explanation, 1)
@@ -177,7 +191,7 @@ func (e *Explainer) send(to *asked, q Question, found Found) {
 	question := &dataplanev1.Question{
 		Id: to.id, Address: found.Address.String(), Port: uint32(q.Port), Tls: q.TLS, ServerName: serverName(q),
 		ClientAddress: q.Client.Addr().String(), ClientPort: uint32(q.Client.Port()), Method: q.Method,
-		Target: q.Target, Host: q.Authority,
+		Target: q.Target, Host: q.Authority, Draft: change,
 	}
 	for _, field := range q.Fields {
 		question.Fields = append(question.Fields, &dataplanev1.Field{Name: field[0], Value: field[1]})

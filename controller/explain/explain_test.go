@@ -58,11 +58,11 @@ func ask(host string) Question {
 // explain returns what is said of each engine, by its name.
 func (s *stage) explain(q Question, sees func(string) bool) map[string]schema.Object {
 	s.Helper()
-	found, why := s.explainer.Find(q, sees)
+	found, why := s.explainer.Find(q, nil, sees)
 	if why != "" {
 		s.Fatal(why)
 	}
-	answer, err := s.explainer.Explain(s.Context(), q, found, sees)
+	answer, err := s.explainer.Explain(s.Context(), q, found, nil, sees)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -109,9 +109,9 @@ func TestRulesWithoutEffectAreListedForWhoMayReadTheVirtualService(t *testing.T)
 	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation {
 		return &dataplanev1.Explanation{VirtualServiceUuid: "vs-1", ChildUuid: "vs-secret"}
 	}
-	found, _ := s.explainer.Find(ask("shop.test"), everything)
+	found, _ := s.explainer.Find(ask("shop.test"), nil, everything)
 	list := func(sees func(string) bool) []any {
-		answer, err := s.explainer.Explain(s.Context(), ask("shop.test"), found, sees)
+		answer, err := s.explainer.Explain(s.Context(), ask("shop.test"), found, nil, sees)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestPortsWithProfilesOfTheirOwnAreFoundByWhatTheySpeak(t *testing.T) {
 		for port, want := range map[uint16]string{53: "", 8090: "", 8091: "", 8092: "port"} {
 			q := ask("10.9.0.1")
 			q.Port, q.VirtualService = port, name
-			if found, why := s.explainer.Find(q, everything); (why == "") != (want == "") || want == "" &&
+			if found, why := s.explainer.Find(q, nil, everything); (why == "") != (want == "") || want == "" &&
 				found.VirtualService != "vs-1" {
 				t.Errorf("port %d, named %q: %+v, %q", port, name, found, why)
 			}
@@ -207,7 +207,7 @@ func TestPortsWithProfilesOfTheirOwnAreFoundByWhatTheySpeak(t *testing.T) {
 	s.Want(13, "vs-1", "pool-1")
 	q := ask("10.9.0.1")
 	q.Port, q.VirtualService = 54, "vs-1"
-	if _, why := s.explainer.Find(q, everything); !strings.Contains(why, "port 54 of web is for datagrams") {
+	if _, why := s.explainer.Find(q, nil, everything); !strings.Contains(why, "port 54 of web is for datagrams") {
 		t.Error(why)
 	}
 }
@@ -230,12 +230,12 @@ func TestTheVirtualServiceIsFoundByAddressPortAndHost(t *testing.T) {
 	} {
 		q := ask("shop.test")
 		c.q(&q)
-		found, why := s.explainer.Find(q, everything)
+		found, why := s.explainer.Find(q, nil, everything)
 		if !strings.Contains(why, c.why) || (why == "") != (found.Name == "web") || (c.why == "") != (why == "") {
 			t.Errorf("%+v: %v, %q", q, found, why)
 		}
 	}
-	if _, why := s.explainer.Find(ask("shop.test"), func(string) bool { return false }); why == "" {
+	if _, why := s.explainer.Find(ask("shop.test"), nil, func(string) bool { return false }); why == "" {
 		t.Error("it is found by somebody who may not read it")
 	}
 }
@@ -260,18 +260,77 @@ func TestHostsAreComparedAsEnginesCompareThem(t *testing.T) {
 func TestOneTooManyAtATimeIsRefused(t *testing.T) {
 	s := newStage(t)
 	s.explainer.asking = atOnceMax
-	if _, err := s.explainer.Explain(s.Context(), ask("a"), Found{}, everything); !errors.Is(err, ErrBusy) {
+	if _, err := s.explainer.Explain(s.Context(), ask("a"), Found{}, nil, everything); !errors.Is(err, ErrBusy) {
 		t.Errorf("%v", err)
 	}
 	s.explainer.asking = 0
 	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation { return nil }
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	found, _ := s.explainer.Find(ask("a"), everything)
-	if _, err := s.explainer.Explain(ctx, ask("a"), found, everything); !errors.Is(err, context.Canceled) {
+	found, _ := s.explainer.Find(ask("a"), nil, everything)
+	if _, err := s.explainer.Explain(ctx, ask("a"), found, nil, everything); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if s.explainer.asking != 0 || len(s.explainer.awaited) != 0 {
 		t.Errorf("%d, %v", s.explainer.asking, s.explainer.awaited)
 	}
+}
+
+func TestADraftGoesToEnginesThatHaveWhatItStartsFrom(t *testing.T) {
+	s := newStage(t)
+	knowsDrafts := true
+	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation {
+		return &dataplanev1.Explanation{VirtualServiceUuid: "vs-new", PoolUuid: "pool-new", OfDraft: knowsDrafts}
+	}
+	fresh := &model.VirtualService{VirtualService: kinds.VirtualService{Identity: kinds.Identity{UUID: "vs-new"},
+		Named: kinds.Named{Name: "fresh"}, Services: []kinds.Service{{Port: 443}}},
+		Addresses: []netip.Addr{netip.MustParseAddr("10.9.0.9")}}
+	var from []uint64
+	draft := &Draft{
+		Model: &model.Model{VirtualServices: []*model.VirtualService{fresh}, Pools: []*model.Pool{
+			{Pool: kinds.Pool{Identity: kinds.Identity{UUID: "pool-new"}, Named: kinds.Named{Name: "next"}}}}},
+		Engines: func(string) []string { return []string{"se-one", "se-two"} },
+		Change: func(engine string, has *enginev1.Plan) *dataplanev1.PlanChange {
+			from = append(from, has.GetRevision())
+			return &dataplanev1.PlanChange{BaseRevision: has.GetRevision()}
+		},
+		Findings: func() []model.Finding {
+			return []model.Finding{
+				{Kind: "virtualservice", UUID: "vs-new", Name: "fresh", Field: "weight", Message: "has no effect"},
+				{Kind: "virtualservice", UUID: "vs-new", Name: "fresh", Field: "http_policies[0]",
+					Message: "never matches", Rule: "blue"},
+				{Kind: "virtualservice", UUID: "vs-1", Name: "web", Field: "weight", Message: "is of another"},
+			}
+		},
+	}
+	s.Applied("se-one", s.Want(12, "vs-1", "pool-1")["se-one"], nil)
+	q := ask("10.9.0.9")
+	if _, why := s.explainer.Find(q, nil, everything); why == "" {
+		t.Error("what is a draft is found without it")
+	}
+	explain := func() (answer, one schema.Object, two any) {
+		found, why := s.explainer.Find(q, draft, everything)
+		if why != "" {
+			t.Fatal(why)
+		}
+		answer, err := s.explainer.Explain(s.Context(), q, found, draft, everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines := answer["engines"].([]any)
+		return answer, engines[0].(schema.Object), engines[1]
+	}
+	answer, one, two := explain()
+	s.Contains(one, "name:fresh", "pool:map[name:next", "with the draft")
+	s.Contains(two, "error:it does not have its newest configuration yet")
+	if len(from) != 1 || from[0] != 12 || len(s.asked) != 1 || s.asked[0].GetDraft().GetBaseRevision() != 12 {
+		t.Errorf("asked %v, from %v", s.asked, from)
+	}
+	if rules, others := answer["rules_without_effect"].([]any), answer["findings"].([]any); len(rules) != 1 ||
+		len(others) != 1 || !strings.Contains(fmt.Sprint(others), "why:has no effect") {
+		t.Errorf("%v, %v", rules, others)
+	}
+	knowsDrafts = false // it answered by what is in force
+	_, one, _ = explain()
+	s.Contains(one, "error:it is of an earlier version, which knows no drafts")
 }

@@ -26,19 +26,19 @@ const namesShown = 5
 
 // Find chooses the virtual service that a request is for, among those that the user sees. why says why there is none,
 // and what to do; empty: there is one.
-func (e *Explainer) Find(q Question, sees func(uuid string) bool) (found Found, why string) {
+func (e *Explainer) Find(q Question, draft *Draft, sees func(uuid string) bool) (found Found, why string) {
 	e.fleet.Read(func(known *fleet.Known) {
 		if q.VirtualService != "" {
-			found, why = named(known, q)
+			found, why = named(draft.objects(known), q)
 		} else {
-			found, why = reached(known.Model(), q, sees)
+			found, why = reached(draft.model(known), q, sees)
 		}
 	})
 	return found, why
 }
 
 // named is the virtual service that the user names, at the address that the user names or at its first.
-func named(known *fleet.Known, q Question) (Found, string) {
+func named(known objects, q Question) (Found, string) {
 	vs := known.VirtualService(q.VirtualService)
 	if vs == nil {
 		return Found{}, "the virtual service is not there, or cannot be read: see its runtime"

@@ -79,7 +79,7 @@ func (t *teller) groupTold() string {
 // groupName is empty if the group has just been deleted.
 func (t *teller) groupName(uuid string) string {
 	said := t.engine.said
-	vs := t.known.VirtualService(cmp.Or(said.GetChildUuid(), said.GetVirtualServiceUuid()))
+	vs := t.objects.VirtualService(cmp.Or(said.GetChildUuid(), said.GetVirtualServiceUuid()))
 	if vs == nil {
 		return ""
 	}

@@ -6,25 +6,29 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // page is the answers as JSON.
-func (e *Explainer) page(q Question, found Found, engines []*asked, sees func(uuid string) bool) schema.Object {
-	all, idle := []any{}, []any{}
-	e.fleet.Read(func(known *fleet.Known) {
-		for _, engine := range engines {
-			all = append(all, (&teller{known, engine, sees, q, found}).page())
-		}
-		idle = idleRules(known, reachedBy(found, engines, sees))
-	})
-	return schema.Object{
+func (e *Explainer) page(q Question, found Found, engines []*asked, draft *Draft,
+	sees func(uuid string) bool) schema.Object {
+	page := schema.Object{
 		"virtualservice": schema.Object{"uuid": found.VirtualService, "name": found.Name},
 		"address":        found.Address.String(), "port": int64(q.Port), "tls": q.TLS, "method": q.Method,
-		"host": q.Authority, "target": q.Target, "client": q.Client.String(), "engines": all,
-		"rules_without_effect": idle,
+		"host": q.Authority, "target": q.Target, "client": q.Client.String(),
 	}
+	e.fleet.Read(func(known *fleet.Known) {
+		all, of := []any{}, draft.objects(known)
+		for _, engine := range engines {
+			all = append(all, (&teller{known, of, engine, sees, q, found, draft != nil}).page())
+		}
+		services := reachedBy(found, engines, sees)
+		page["engines"], page["rules_without_effect"] = all, idleRules(of, services)
+		draft.addTo(page, known, services)
+	})
+	return page
 }
 
 // reachedBy are the uuids of the virtual service that is asked about, and of its children that get the request.
@@ -45,7 +49,7 @@ func childrenOf(engines []*asked) (uuids []string) {
 }
 
 // idleRules are the rules of virtual services that never have an effect, whatever is asked.
-func idleRules(known *fleet.Known, services []string) []any {
+func idleRules(known objects, services []string) []any {
 	all := []any{}
 	for _, uuid := range services {
 		vs := known.VirtualService(uuid)
@@ -54,24 +58,32 @@ func idleRules(known *fleet.Known, services []string) []any {
 		}
 		for _, finding := range known.Findings(vs) {
 			if finding.Rule != "" {
-				all = append(all, schema.Object{
-					"virtualservice": schema.Object{"uuid": vs.UUID, "name": vs.Name}, "kind": finding.Kind,
-					"uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "rule": finding.Rule,
-					"why": finding.Message,
-				})
+				rule := shown(vs, finding)
+				rule["rule"] = finding.Rule
+				all = append(all, rule)
 			}
 		}
 	}
 	return all
 }
 
+// shown is a finding about a virtual service, or about what it uses.
+func shown(vs *model.VirtualService, finding model.Finding) schema.Object {
+	return schema.Object{
+		"virtualservice": schema.Object{"uuid": vs.UUID, "name": vs.Name}, "kind": finding.Kind,
+		"uuid": finding.UUID, "name": finding.Name, "field": finding.Field, "why": finding.Message,
+	}
+}
+
 // teller shows what one engine said.
 type teller struct {
-	known  *fleet.Known
-	engine *asked
-	sees   func(uuid string) bool
-	asked  Question
-	found  Found
+	known   *fleet.Known
+	objects objects
+	engine  *asked
+	sees    func(uuid string) bool
+	asked   Question
+	found   Found
+	isDraft bool
 }
 
 func (t *teller) page() schema.Object {
@@ -206,7 +218,7 @@ func (t *teller) service(uuid string) schema.Object {
 
 // serviceName is empty if the virtual service has just been deleted.
 func (t *teller) serviceName(uuid string) string {
-	if vs := t.known.VirtualService(uuid); vs != nil {
+	if vs := t.objects.VirtualService(uuid); vs != nil {
 		return vs.Name
 	}
 	return ""
@@ -214,7 +226,7 @@ func (t *teller) serviceName(uuid string) string {
 
 // poolName is empty if the pool has just been deleted.
 func (t *teller) poolName(uuid string) string {
-	if pool := t.known.Pool(uuid); pool != nil {
+	if pool := t.objects.Pool(uuid); pool != nil {
 		return pool.Name
 	}
 	return ""

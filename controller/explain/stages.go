@@ -65,6 +65,9 @@ func (t *teller) stages() (stages []story.Stage) {
 func (t *teller) client() string {
 	at := netip.AddrPortFrom(t.found.Address, t.asked.Port)
 	said := t.engine.said
+	if said.GetVirtualServiceUuid() == "" && t.isDraft {
+		return fmt.Sprintf("%s would get no connection: the engine would not listen at %s.", t.asked.Client, at)
+	}
 	if said.GetVirtualServiceUuid() == "" {
 		return fmt.Sprintf("%s would get no connection: the engine does not listen at %s. The state of %s says why.",
 			t.asked.Client, at, t.found.Name)
@@ -91,6 +94,9 @@ func (t *teller) taken() string {
 	said := t.engine.said
 	text := fmt.Sprintf("Worker %d of the engine %s answers, by revision %d of its configuration", said.GetWorker(),
 		t.engine.name, said.GetRevision())
+	if t.isDraft {
+		return text + " with the draft."
+	}
 	if t.engine.newest {
 		return text + ", the newest."
 	}

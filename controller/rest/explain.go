@@ -14,12 +14,15 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
-// Explain tells what would happen to a request now. sees tells whether the user may read a virtual service. why says
-// why the question leads nowhere; empty: the answer counts. Errors: ErrExplainBusy, that of ctx.
-type Explain func(ctx context.Context, q Question, sees func(uuid string) bool) (answer schema.Object, why string,
-	err error)
+// Explain tells what would happen to a request now, or by the objects of a draft; nil: there is none. sees tells
+// whether the user may read a virtual service. why says why the question leads nowhere; empty: the answer counts.
+// Errors: ErrExplainBusy, that of ctx.
+type Explain func(ctx context.Context, q Question, draft *store.View, sees func(uuid string) bool) (
+	answer schema.Object,
+	why string, err error)
 
 // ErrExplainBusy: too many requests are being explained.
 var ErrExplainBusy = errors.New("Too many requests are being explained: try again in a moment")
@@ -42,7 +45,19 @@ const questionFieldsMax = 100
 
 // explain answers "GET /api/weir/explain?url=…" and the same as a POST with JSON.
 func explain(c *call) error {
-	question, err := c.question()
+	form, with, err := c.explainForm()
+	if err != nil {
+		return err
+	}
+	var draft *store.View
+	written := []any{}
+	if len(with) > 0 {
+		if draft, written, err = c.draft(with); err != nil {
+			return err
+		}
+		c.view = draft
+	}
+	question, err := c.question(form)
 	if err != nil {
 		return err
 	}
@@ -51,30 +66,47 @@ func explain(c *call) error {
 		_, err := admit.Find(c.view, c.tenant, kind, uuid)
 		return err == nil
 	}
-	answer, why, err := c.api.explain(c.r.Context(), question, sees)
+	answer, why, err := c.api.explain(c.r.Context(), question, draft, sees)
 	if err != nil {
 		return err
 	}
 	if why != "" {
 		return &badQuery{"url", why}
 	}
+	if draft != nil {
+		answer["draft"] = written
+	}
 	return c.reply(http.StatusOK, answer)
+}
+
+// explainForm returns the parameters of a request, and the objects of a draft, which only a POST can have.
+func (c *call) explainForm() (form url.Values, with []admit.Draft, err error) {
+	if c.r.Method != http.MethodPost {
+		return c.query, nil, nil
+	}
+	fields, err := c.object("explain")
+	if err != nil {
+		return nil, nil, err
+	}
+	if drafted, has := fields["with"]; has {
+		delete(fields, "with")
+		if with, err = draftsOf(drafted); err != nil {
+			return nil, nil, err
+		}
+	}
+	form, err = formOf(fields)
+	return form, with, err
 }
 
 // question reads the parameters of a request: url, method, header ("Name: value", repeated), client, address,
 // virtualservice and engine (uuids).
-func (c *call) question() (q Question, err error) {
-	form := c.query
-	if c.r.Method == http.MethodPost {
-		if form, err = c.jsonForm(); err != nil {
-			return q, err
-		}
-	}
+func (c *call) question(form url.Values) (q Question, err error) {
 	for name := range form {
 		switch name {
 		case "url", "method", "header", "client", "address", "virtualservice", "engine":
 		default:
-			return q, &badQuery{name, "is unknown; give url, method, header, client, address, virtualservice or engine"}
+			return q, &badQuery{name,
+				"is unknown; give url, method, header, client, address, virtualservice, engine or, in a POST, with"}
 		}
 	}
 	if err := q.readURL(form.Get("url")); err != nil {
@@ -95,12 +127,8 @@ func (c *call) question() (q Question, err error) {
 	return q, nil
 }
 
-// jsonForm is a body of JSON as parameters: {"url": "…", "header": ["Name: value"]}.
-func (c *call) jsonForm() (url.Values, error) {
-	fields, err := c.object("explain")
-	if err != nil {
-		return nil, err
-	}
+// formOf is a body of JSON as parameters: {"url": "…", "header": ["Name: value"]}.
+func formOf(fields schema.Object) (url.Values, error) {
 	form := url.Values{}
 	for name, value := range fields {
 		values, isList := value.([]any)

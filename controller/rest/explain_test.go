@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 func TestQuestionIsReadFromParametersAndFromJSON(t *testing.T) {
@@ -16,7 +17,8 @@ func TestQuestionIsReadFromParametersAndFromJSON(t *testing.T) {
 	user := h.login()
 	web := user.virtualService("web", user.pool("servers")["uuid"])["uuid"].(string)
 	var asked Question
-	h.api.explain = func(_ context.Context, q Question, sees func(string) bool) (schema.Object, string, error) {
+	h.api.explain = func(_ context.Context, q Question, _ *store.View, sees func(string) bool) (
+		schema.Object, string, error) {
 		asked = q
 		return schema.Object{"sees": sees(web), "sees_others": sees("virtualservice-0")}, "", nil
 	}
@@ -40,7 +42,7 @@ func TestQuestionIsReadFromParametersAndFromJSON(t *testing.T) {
 func TestQuestionsThatNobodyCanAnswerAreRefused(t *testing.T) {
 	h := newHouse(t)
 	user := h.login()
-	h.api.explain = func(context.Context, Question, func(string) bool) (schema.Object, string, error) {
+	h.api.explain = func(context.Context, Question, *store.View, func(string) bool) (schema.Object, string, error) {
 		return nil, "nothing listens there", nil
 	}
 	for query, want := range map[string]string{
@@ -69,7 +71,7 @@ func TestQuestionsThatNobodyCanAnswerAreRefused(t *testing.T) {
 	user.want(http.StatusNotFound, "GET", "/api/weir/explain?url=http://a/&virtualservice=virtualservice-0", nil)
 	many := "url=http://a/" + strings.Repeat("&header=X:+y", questionFieldsMax+1)
 	user.want(http.StatusBadRequest, "GET", "/api/weir/explain?"+many, nil)
-	h.api.explain = func(context.Context, Question, func(string) bool) (schema.Object, string, error) {
+	h.api.explain = func(context.Context, Question, *store.View, func(string) bool) (schema.Object, string, error) {
 		return nil, "", ErrExplainBusy
 	}
 	user.want(http.StatusTooManyRequests, "GET", "/api/weir/explain?url=http://a/", nil)
@@ -77,7 +79,8 @@ func TestQuestionsThatNobodyCanAnswerAreRefused(t *testing.T) {
 
 func TestVirtualServiceOfAnotherTenantIsNotExplained(t *testing.T) {
 	h, _, admin, blue, ofAdmin, ofBlue := measuring(t)
-	h.api.explain = func(_ context.Context, q Question, sees func(string) bool) (schema.Object, string, error) {
+	h.api.explain = func(_ context.Context, q Question, _ *store.View, sees func(string) bool) (
+		schema.Object, string, error) {
 		return schema.Object{"admins": sees(ofAdmin), "blues": sees(ofBlue)}, "", nil
 	}
 	if got := blue.want(http.StatusOK, "GET", "/api/weir/explain?url=http://a/", nil); got["admins"] != false ||
@@ -87,5 +90,66 @@ func TestVirtualServiceOfAnotherTenantIsNotExplained(t *testing.T) {
 	blue.want(http.StatusNotFound, "GET", "/api/weir/explain?url=http://a/&virtualservice="+ofAdmin, nil)
 	if got := admin.want(http.StatusOK, "GET", "/api/weir/explain?url=http://a/", nil); got["blues"] != false {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestADraftIsAdmittedAsAWriteIsAndIsNotWritten(t *testing.T) {
+	h := newHouse(t)
+	user := h.login()
+	pool := user.pool("servers")
+	var seen *store.View
+	h.api.explain = func(_ context.Context, _ Question, draft *store.View, _ func(string) bool) (schema.Object, string,
+		error) {
+		seen = draft
+		return schema.Object{}, "", nil
+	}
+	asked := func(with ...any) schema.Object { return schema.Object{"url": "http://a.test/", "with": with} }
+	named := func(view *store.View, kind, name string) (found schema.Object) {
+		for record := range view.Named(kind, name) {
+			found = record.Object
+		}
+		return found
+	}
+	before := h.api.store.View()
+
+	changed := schema.Clone(pool)
+	changed["lb_algorithm"], changed["colour"] = "LB_ALGORITHM_ROUND_ROBIN", "red"
+	set := schema.Object{"name": "house", "http_request_policy": schema.Object{"rules": []any{schema.Object{
+		"name": "api", "index": 1, "switching_action": schema.Object{"action": "HTTP_SWITCHING_SELECT_POOL",
+			"pool_ref": "/api/pool?name=fresh"}}}}}
+	got := user.want(http.StatusOK, "POST", "/api/weir/explain", asked(schema.Object{"pool": changed},
+		schema.Object{"pool": schema.Object{"name": "fresh"}}, schema.Object{"httppolicyset": set}))
+	text := fmt.Sprint(got["draft"])
+	for _, part := range []string{"kind:pool name:servers", "field:colour", "kind:httppolicyset name:house"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %s", text, part)
+		}
+	}
+	if named(seen, "pool", "servers")["lb_algorithm"] != "LB_ALGORITHM_ROUND_ROBIN" ||
+		named(seen, "httppolicyset", "house") == nil {
+		t.Error("the draft lacks its objects")
+	}
+	if h.api.store.View() != before || named(before, "httppolicyset", "house") != nil ||
+		named(before, "pool", "servers")["lb_algorithm"] == "LB_ALGORITHM_ROUND_ROBIN" {
+		t.Error("the draft was written")
+	}
+
+	// What a write refuses is refused with the same error.
+	for _, object := range []schema.Object{
+		{"name": "servers"}, {"name": "x", "lb_algorithm": "LB_ALGORITHM_DICE"}, {"name": "x", "servers": 7},
+		{"name": "x", "health_monitor_refs": []any{"/api/healthmonitor?name=none"}},
+	} {
+		written := user.do("POST", "/api/pool", object)
+		drafted := user.do("POST", "/api/weir/explain", asked(schema.Object{"pool": object}))
+		if written.Code < http.StatusBadRequest || written.Code != drafted.Code ||
+			written.Body.String() != drafted.Body.String() {
+			t.Errorf("%v: a write gets %d %s, a draft %d %s", object, written.Code, written.Body, drafted.Code,
+				drafted.Body)
+		}
+	}
+	for _, with := range []any{schema.Object{}, []any{}, []any{"pool"}, []any{schema.Object{"teapot": schema.Object{}}},
+		[]any{schema.Object{"pool": 1}}, []any{schema.Object{"pool": schema.Object{}, "vsvip": schema.Object{}}}} {
+		user.want(http.StatusBadRequest, "POST", "/api/weir/explain",
+			schema.Object{"url": "http://a.test/", "with": with})
 	}
 }

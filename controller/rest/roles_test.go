@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 const userPassword = "a user's password"
@@ -246,7 +247,7 @@ func TestEachPathAsksForItsResource(t *testing.T) {
 	h, _, admin, _, _, _ := measuring(t)
 	h.api.logs, h.api.requests = &shelf{}, nil
 	h.api.progress = func(int64, string) schema.Object { return schema.Object{"refusals": []any{}} }
-	h.api.explain = func(context.Context, Question, func(string) bool) (schema.Object, string, error) {
+	h.api.explain = func(context.Context, Question, *store.View, func(string) bool) (schema.Object, string, error) {
 		return schema.Object{}, "", nil
 	}
 	user := h.play(admin, "eve")

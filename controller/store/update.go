@@ -71,6 +71,14 @@ func (s *Store) Update(ctx context.Context, decide func(tx *Tx) error) error {
 	return own.err
 }
 
+// Draft runs decide on the newest view, and returns the view that there would be with its writes. Nothing is stored,
+// and nobody waits. It returns an error of decide unchanged.
+func (s *Store) Draft(decide func(tx *Tx) error) (*View, error) {
+	tx := &Tx{store: s, view: s.View(), stamp: s.now().UnixMicro()}
+	err := decide(tx)
+	return tx.view, err
+}
+
 // updatesMax is the number of updates that are written together.
 const updatesMax = 64
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,39 @@ func TestPoliciesAsTheirPageSays(t *testing.T) {
 	})
 	change, _, _ := strings.Cut(pages[2], "\n")
 	s.shell(change)
+	s.triesAChangeFirst(pages[len(pages)-1])
+}
+
+// triesAChangeFirst runs the last example of the page, which writes nothing.
+func (s *stage) triesAChangeFirst(page string) {
+	s.Helper()
+	next := filepath.Join(s.dir, "next.json")
+	texts := blocks(s.T, "policies.md", "json")
+	s.must(os.WriteFile(next, []byte(texts[len(texts)-1]), 0o600))
+	at := []string{"http://shop.test/", "http://shop.test:" + fmt.Sprint(plainPort) + "/"}
+	ask := func(path string, flags ...string) string {
+		return s.ask(false, "shop.test", path, append(flags, "--interface", loopback(63))...)
+	}
+	before := ask("/api/v1/x")
+	contains(s.T, s.shell(page, at...), "As if this were stored: pool api-2, httppolicyset house. Nothing is written.",
+		"with the draft", "The request rule api of house chooses the pool.", "The pool is api-2: ",
+		"The server would be 10.0.0.3:8080")
+	contains(s.T, s.shell(strings.Replace(page, "/api/x", "/api/v1/x", 1), at...),
+		"The request rule api-v1 of house answers with 404.")
+	if after := ask("/api/v1/x"); after != before || !strings.HasPrefix(after, "api: ") {
+		s.Errorf("the draft is in force: got %q, before %q", after, before)
+	}
+	if _, err := s.controller.Session.ByName(s.ctx, "pool", "api-2"); !errors.Is(err, client.ErrNotFound) {
+		s.Errorf("the draft is stored: %v", err)
+	}
+	// Rules of a draft that never match are named, and a draft that no write would store is refused.
+	shadowed := strings.NewReplacer("SELECT_POOL", "SELECT_LOCAL", `"pool_ref": "/api/pool?name=api-2"`,
+		`"status_code": "HTTP_LOCAL_RESPONSE_STATUS_CODE_403"`)
+	s.must(os.WriteFile(next, []byte(shadowed.Replace(texts[len(texts)-1])), 0o600))
+	contains(s.T, s.shell(page, at...), "answers with 403", "RULES WITHOUT EFFECT", `rule "api-v1" never matches`)
+	s.must(os.WriteFile(next, []byte(`{"pool": {"name": "api", "lb_algorithm": "LB_ALGORITHM_DICE"}}`), 0o600))
+	contains(s.T, s.shell(strings.TrimSpace(strings.NewReplacer(at...).Replace(page))+" 2>&1 || true"),
+		"LB_ALGORITHM_DICE")
 }
 
 func TestFastPathsAreServedAsProxies(t *testing.T) {

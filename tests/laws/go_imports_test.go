@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	"controller/attack": {"controller/events", "controller/fleet", "controller/model", "controller/schema/kinds"},
 	"controller/shares": {"api"},
 	"controller/explain": {"api", "controller/schema", "controller/schema/kinds", "controller/model",
-		"controller/fleet", "logs/story"},
+		"controller/fleet", "controller/sorted", "logs/story"},
 	"controller/live": {"api", "controller/model", "controller/health", "controller/health/score", "controller/fleet",
 		"controller/series", "controller/histogram",
 		"controller/runtime", "controller/slowness"},

@@ -2098,6 +2098,9 @@ pub struct Question {
     pub host: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "11")]
     pub fields: ::prost::alloc::vec::Vec<Field>,
+    /// answer as if this were in force, and leave what is as it is; unset: by what is in force
+    #[prost(message, optional, tag = "950")]
+    pub draft: ::core::option::Option<PlanChange>,
 }
 /// A field of a request head.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2207,6 +2210,9 @@ pub struct Explanation {
     /// unset: the virtual service has none, or an answer comes before it
     #[prost(message, optional, tag = "702")]
     pub cache: ::core::option::Option<CacheTold>,
+    /// all this is by the draft of the question
+    #[prost(bool, tag = "951")]
+    pub of_draft: bool,
 }
 /// What a worker knows of a pool of a group.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2300,7 +2306,7 @@ pub struct VirtualService {
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub listeners: ::prost::alloc::vec::Vec<Listener>,
-    /// As it is for the listeners that name one by variant. A variant has the uuid, name, duty, engines and key_seed of the
+    /// The virtual service as the listeners that name this variant have it. A variant has the uuid, name, duty, engines and key_seed of the
     /// whole, no listeners and no variants of its own, and refers to nothing but what the whole and its variants name.
     ///
     /// none for parents and children

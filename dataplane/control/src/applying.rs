@@ -100,6 +100,16 @@ impl Served {
         Ok(Prepared { snapshots, sockets, pinning, warnings })
     }
 
+    /// What the first worker would serve by after a change that stays a draft. The error says why there is no such thing.
+    pub fn draft(&self, change: &Change) -> Result<Arc<Snapshot>, String> {
+        if change.base() != Some(self.revision()) {
+            return Err("it serves another configuration than the draft starts from: ask again".into());
+        }
+        let (worker, before) = self.workers.first().zip(self.snapshots.first()).ok_or("there is no worker")?;
+        let made = before.changed(change, worker);
+        made.map(|(snapshot, _)| Arc::new(snapshot)).map_err(|findings| refusal(&findings))
+    }
+
     /// Records that the workers have been ordered to swap to these snapshots.
     pub fn accept(&mut self, snapshots: Vec<Arc<Snapshot>>, agent: u64) {
         if let Some(Difference { listeners, listeners_gone, .. }) = snapshots.first().map(|made| made.difference()) {
@@ -148,4 +158,12 @@ impl Served {
         };
         brought.chain(renewed).filter_map(|at| share(at).transpose()).collect()
     }
+}
+
+/// The first reason why a draft is refused.
+fn refusal(findings: &[Finding]) -> String {
+    let Some(Finding { kind, name, field, message, .. }) = findings.first() else {
+        return "the draft is refused".into();
+    };
+    format!("it would refuse the draft: {kind} {name}: {field}: {message}")
 }

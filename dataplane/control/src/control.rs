@@ -298,14 +298,16 @@ impl Control {
     }
 
     /// One worker answers for all: they have the same snapshot. How busy servers are, each knows for itself.
-    fn ask(&mut self, asked: &Question) {
-        let refuse = |error: String| Reply::Explanation(explaining::refuse(asked.id, error));
-        let question = match explaining::read(asked) {
-            Ok(question) => question,
+    fn ask(&mut self, asked: &mut Question) {
+        let id = asked.id;
+        let refuse = |error: String| Reply::Explanation(explaining::refuse(id, error));
+        let draft = asked.draft.take().map(|draft| self.served.draft(&Change::from(draft))).transpose();
+        let (question, draft) = match explaining::read(asked).and_then(|question| Ok((question, draft?))) {
+            Ok(both) => both,
             Err(error) => return self.tell(refuse(error)),
         };
         let worker = (0, self.workers.len() as u32);
-        let order = Order::Explain(Box::new(Asked { id: asked.id, question, worker }));
+        let order = Order::Explain(Box::new(Asked { id, question, draft, worker }));
         if !self.workers.first().is_some_and(|worker| worker.give(order)) {
             self.tell(refuse("there is no worker".into()));
         }

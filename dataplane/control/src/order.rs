@@ -61,6 +61,8 @@ pub enum Answer {
 pub struct Asked {
     pub id: u64,
     pub question: Question,
+    /// By which to answer, instead of by the one in force.
+    pub draft: Option<Arc<Snapshot>>,
     /// Its number, and how many there are.
     pub worker: (u32, u32),
 }

@@ -18,7 +18,8 @@ pub use weir_rules::{Acting, EditKind, EditedName};
 use weir_rules::{Asked, Conditions, Edits, HttpVersion, Judged, Names, Origin, RequestId, TlsFacts, Verdict};
 use weir_script::{Ending, Event, Seen, SeenTls};
 use weir_snapshot::{
-    CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, VirtualService, Wanting,
+    CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, ServiceScripts, Snapshot, VirtualService,
+    Wanting,
 };
 use weir_telemetry::Cause;
 use weir_tls::CertificateFault;
@@ -40,6 +41,7 @@ use crate::{
         token::{Admission, Admitted},
     },
     core::Core,
+    drafts::Drafted,
     error::Error,
     exchange::within::Within,
     flow::rescue::remedy,
@@ -236,6 +238,14 @@ impl Proxy {
     pub fn explain(&mut self, now: Time, question: &Question) -> Explanation {
         let mut told = Explanation::default();
         told.local = tell(&mut self.core, now, question, &mut told).err();
+        told
+    }
+
+    /// What would happen if `draft`, a successor of the snapshot in force, were in force. Servers that it brings are up.
+    pub fn explain_draft(&mut self, now: Time, question: &Question, draft: Arc<Snapshot>) -> Explanation {
+        let mut told = Explanation::default();
+        let mut drafted = Drafted::of(&mut self.core, draft);
+        told.local = tell(drafted.core(), now, question, &mut told).err();
         told
     }
 }

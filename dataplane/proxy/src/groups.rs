@@ -8,7 +8,7 @@ use weir_snapshot::{Difference, Pool, PoolGroup, Snapshot};
 /// Indexed by the ids of the snapshot.
 #[derive(Default)]
 pub(crate) struct Groups {
-    rows: Vec<Option<GroupRow>>,
+    pub(crate) rows: Vec<Option<GroupRow>>,
     /// The primary pools of some wait for their activation once they were down.
     is_watched: bool,
 }
@@ -19,6 +19,10 @@ pub(crate) struct GroupRow {
 }
 
 impl GroupRow {
+    pub fn of(group: &Arc<PoolGroup>) -> Self {
+        Self { group: group.clone(), turns: Group::new(group.balance.clone()) }
+    }
+
     /// Whether a pool waits for its activation.
     pub fn is_deactivated(&self, pool: &Pool) -> bool {
         self.group.pools[self.turns.deactivated()].iter().any(|deactivated| deactivated.id == pool.id)

@@ -33,6 +33,7 @@ mod client;
 mod connection;
 mod core;
 pub mod datagrams;
+mod drafts;
 mod entrance;
 mod error;
 mod exchange;

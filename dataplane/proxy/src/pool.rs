@@ -608,7 +608,7 @@ impl Pools {
 }
 
 impl Row {
-    fn new(pool: &Arc<Pool>, version: u32) -> Self {
+    pub fn new(pool: &Arc<Pool>, version: u32) -> Self {
         let idle = pool.servers.iter().map(|_| Vec::new()).collect();
         let carriers = carriers_of(pool);
         Self {

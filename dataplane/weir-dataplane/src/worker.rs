@@ -131,10 +131,15 @@ impl<D: Driver> Worker<D> {
             }
             Order::Explain(asked) => {
                 let (proxy, now) = (&mut self.proxy, self.driver.now());
-                let answer = match self.containment.ask(|| proxy.explain(now, &asked.question)) {
+                let told = self.containment.ask(|| match asked.draft.clone() {
+                    None => proxy.explain(now, &asked.question),
+                    Some(draft) => proxy.explain_draft(now, &asked.question, draft),
+                });
+                let mut answer = match told {
                     Some(told) => explaining::write(asked.id, &told, self.snapshot.revision(), asked.worker),
                     None => explaining::refuse(asked.id, PANICKED),
                 };
+                answer.of_draft = asked.draft.is_some();
                 self.inbox.answer(Answer::Explained(Box::new(answer)));
             }
             Order::Records(batch) => self.proxy.return_records(*batch),

@@ -160,6 +160,30 @@ fn question_is_answered_by_a_worker_and_nonsense_at_once() {
 }
 
 #[test]
+fn draft_is_asked_about_and_changes_nothing() {
+    let mut rig = Rig::new();
+    let agent = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &["shop"]));
+    rig.worker_applies(1);
+    let question = |base, name: &str| {
+        let Frame::Plan(changed) = plan(1, &[name]) else { unreachable!() };
+        let draft = PlanChange { base_revision: base, changed: Some(changed), removed: None };
+        let (address, client_address) = ("10.0.0.1".into(), "192.0.2.1".into());
+        Frame::Question(Question { id: 7, address, client_address, draft: Some(draft), ..Default::default() })
+    };
+    rig.orders.try_iter().for_each(drop);
+    rig.agent_sends(1, question(2, "intranet"));
+    assert!(rig.orders.try_recv().is_err(), "it starts from another Plan");
+    rig.agent_sends(1, question(1, "intranet"));
+    let Ok(Order::Explain(asked)) = rig.orders.try_recv() else { panic!("the worker is asked") };
+    let names = |snapshot: &Snapshot| snapshot.parts().map(|part| part.uuid.clone()).collect::<Vec<_>>();
+    assert_eq!(names(asked.draft.as_ref().unwrap()).len(), 2);
+    assert_eq!(names(&rig.control.served.snapshots[0]), ["shop"]);
+    let other = "explanation 7 of \"\": it serves another configuration than the draft starts from: ask again";
+    assert_eq!(agent.hears()[3..], [other]);
+}
+
+#[test]
 fn sample_has_the_objects_that_its_numbers_were_counted_for() {
     let mut rig = Rig::new();
     let agent = rig.agent_comes(1);

@@ -106,6 +106,58 @@ fn cookie_and_disabled_and_down_servers_are_explained() {
 }
 
 #[test]
+fn draft_is_explained_by_what_is_known_and_leaves_all_as_it_is() {
+    let mut now = plan(2);
+    now.pools[0].monitored = true;
+    let mut stage = Stage::new(&now);
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 1", true);
+    let mut draft = plan(3);
+    draft.revision += 1;
+    draft.pools[0].monitored = true;
+    let head = get("a", "/");
+    for _ in 0..3 {
+        let snapshot = stage.draft(&draft);
+        let at = stage.tape.now();
+        let told = stage.proxy.explain_draft(at, &question(&head), snapshot);
+        let standings: Vec<_> = told.servers.iter().map(|server| server.standing).collect();
+        assert_eq!(standings, [Standing::Down, Standing::Eligible, Standing::Eligible], "a new server counts as up");
+        assert_eq!(stage.explain(&question(&head)).servers.len(), 2);
+        assert_eq!(stage.sees(&head), "10.1.0.2:8000", "requests go where they went");
+    }
+    let mut gone = plan(2);
+    gone.revision += 1;
+    gone.virtual_services.clear();
+    let (at, snapshot) = (stage.tape.now(), stage.draft(&gone));
+    assert!(stage.proxy.explain_draft(at, &question(&head), snapshot).service.is_none());
+    draft.revision += 1;
+    stage.replace(&draft);
+    assert_eq!(stage.explain(&question(&head)).servers.len(), 3, "it may come into force later");
+}
+
+#[test]
+fn groups_and_pools_of_a_draft_are_given_back() {
+    let mut now = plan(1);
+    let other = |uuid: &str| api::Pool { uuid: uuid.into(), ..plan(1).pools.remove(0) };
+    now.pools.push(other("pool-2"));
+    let mut stage = Stage::new(&now);
+    let mut draft = now.clone();
+    draft.revision += 1;
+    draft.pools.push(other("pool-3"));
+    let member = |uuid: &str| api::GroupMember { pool_uuid: uuid.into(), ratio: 1, ..Default::default() };
+    let members = vec![member("pool-3")];
+    draft.pool_groups.push(api::PoolGroup { uuid: "group".into(), members, ..Default::default() });
+    draft.virtual_services[0].pool_uuid.clear();
+    draft.virtual_services[0].pool_group_uuid = "group".into();
+    let (at, snapshot, head) = (stage.tape.now(), stage.draft(&draft), get("a", "/"));
+    let told = stage.proxy.explain_draft(at, &question(&head), snapshot);
+    assert_eq!(told.pool.map(|pool| pool.uuid.clone()).as_deref(), Some("pool-3"));
+    assert_eq!(told.group.map(|(group, _)| group.uuid.clone()).as_deref(), Some("group"));
+    let told = stage.explain(&question(&head));
+    assert_eq!(told.pool.map(|pool| pool.uuid.clone()).as_deref(), Some("pool"));
+    assert!(told.group.is_none());
+}
+
+#[test]
 fn pool_of_which_no_server_takes_requests_is_503() {
     let mut plan = plan(2);
     plan.pools[0].monitored = true;

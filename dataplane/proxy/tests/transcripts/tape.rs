@@ -289,6 +289,11 @@ impl Stage {
         self.proxy.end_displaced_sessions(&mut self.tape);
     }
 
+    /// A successor of the snapshot in force that stays a draft.
+    pub fn draft(&self, plan: &api::Plan) -> Arc<Snapshot> {
+        Arc::new(Snapshot::build(plan, Some(&self.snapshot), &self.worker).expect("the plan is sound").0)
+    }
+
     /// Whether a plan is refused.
     pub fn refuses_plan(&self, plan: &api::Plan) -> bool {
         Snapshot::build(plan, Some(&self.snapshot), &self.worker).is_err()

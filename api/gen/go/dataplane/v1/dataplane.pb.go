@@ -1731,6 +1731,7 @@ type Question struct {
 	Target        string                 `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"` // path and query
 	Host          string                 `protobuf:"bytes,10,opt,name=host,proto3" json:"host,omitempty"`    // the field Host; empty: none
 	Fields        []*Field               `protobuf:"bytes,11,rep,name=fields,proto3" json:"fields,omitempty"`
+	Draft         *PlanChange            `protobuf:"bytes,950,opt,name=draft,proto3" json:"draft,omitempty"` // answer as if this were in force, and leave what is as it is; unset: by what is in force
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1842,6 +1843,13 @@ func (x *Question) GetFields() []*Field {
 	return nil
 }
 
+func (x *Question) GetDraft() *PlanChange {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // A field of a request head.
 type Field struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1935,6 +1943,7 @@ type Explanation struct {
 	ThroughputMbps     uint32                `protobuf:"varint,614,opt,name=throughput_mbps,json=throughputMbps,proto3" json:"throughput_mbps,omitempty"`           // that it shares with all other clients on this engine; 0: no limit
 	IsRewritten        bool                  `protobuf:"varint,703,opt,name=is_rewritten,json=isRewritten,proto3" json:"is_rewritten,omitempty"`                    // texts are replaced in its response, if that is of a type that is rewritten
 	Cache              *CacheTold            `protobuf:"bytes,702,opt,name=cache,proto3" json:"cache,omitempty"`                                                    // unset: the virtual service has none, or an answer comes before it
+	OfDraft            bool                  `protobuf:"varint,951,opt,name=of_draft,json=ofDraft,proto3" json:"of_draft,omitempty"`                                // all this is by the draft of the question
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2219,6 +2228,13 @@ func (x *Explanation) GetCache() *CacheTold {
 		return x.Cache
 	}
 	return nil
+}
+
+func (x *Explanation) GetOfDraft() bool {
+	if x != nil {
+		return x.OfDraft
+	}
+	return false
 }
 
 // What a worker knows of a pool of a group.
@@ -2630,7 +2646,7 @@ type VirtualService struct {
 	Uuid      string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Listeners []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	// As it is for the listeners that name one by variant. A variant has the uuid, name, duty, engines and key_seed of the
+	// The virtual service as the listeners that name this variant have it. A variant has the uuid, name, duty, engines and key_seed of the
 	// whole, no listeners and no variants of its own, and refers to nothing but what the whole and its variants name.
 	Variants             []*VirtualService   `protobuf:"bytes,1013,rep,name=variants,proto3" json:"variants,omitempty"`                                  // none for parents and children
 	ListenWhileUp        *ListenWhileUp      `protobuf:"bytes,1012,opt,name=listen_while_up,json=listenWhileUp,proto3" json:"listen_while_up,omitempty"` // the agent goes by it; unset: it always listens. Needs tcp
@@ -6413,7 +6429,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xb9\x02\n" +
+	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xef\x02\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -6428,10 +6444,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06target\x18\t \x01(\tR\x06target\x12\x12\n" +
 	"\x04host\x18\n" +
 	" \x01(\tR\x04host\x120\n" +
-	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
+	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\x124\n" +
+	"\x05draft\x18\xb6\a \x01(\v2\x1d.weir.dataplane.v1.PlanChangeR\x05draft\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x87\f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa3\f\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6471,7 +6488,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fwaits_behind\x18\xb2\x05 \x01(\rH\x01R\vwaitsBehind\x88\x01\x01\x12(\n" +
 	"\x0fthroughput_mbps\x18\xe6\x04 \x01(\rR\x0ethroughputMbps\x12\"\n" +
 	"\fis_rewritten\x18\xbf\x05 \x01(\bR\visRewritten\x123\n" +
-	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cacheB\a\n" +
+	"\x05cache\x18\xbe\x05 \x01(\v2\x1c.weir.dataplane.v1.CacheToldR\x05cache\x12\x1a\n" +
+	"\bof_draft\x18\xb7\a \x01(\bR\aofDraftB\a\n" +
 	"\x05_saidB\x0f\n" +
 	"\r_waits_behindJ\x06\b\xd9\x04\x10\xda\x04\"\xa0\x01\n" +
 	"\x0eMemberStanding\x12\x1b\n" +
@@ -7114,114 +7132,115 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	23,  // 22: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
 	69,  // 23: weir.dataplane.v1.ServerState.tasks:type_name -> weir.dataplane.v1.TaskReport
 	27,  // 24: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	2,   // 25: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	11,  // 26: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	70,  // 27: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	3,   // 28: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	71,  // 29: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	72,  // 30: weir.dataplane.v1.Explanation.rules:type_name -> weir.dataplane.v1.RulesTold
-	73,  // 31: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
-	1,   // 32: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	29,  // 33: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	74,  // 34: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
-	75,  // 35: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
-	76,  // 36: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
-	33,  // 37: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	48,  // 38: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	45,  // 39: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	47,  // 40: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 41: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	77,  // 42: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	78,  // 43: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	79,  // 44: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	80,  // 45: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	81,  // 46: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	82,  // 47: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
-	83,  // 48: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	30,  // 49: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	32,  // 50: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	39,  // 51: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	33,  // 52: weir.dataplane.v1.VirtualService.variants:type_name -> weir.dataplane.v1.VirtualService
-	84,  // 53: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
-	40,  // 54: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	42,  // 55: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	43,  // 56: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	44,  // 57: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	85,  // 58: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	86,  // 59: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
-	6,   // 60: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 61: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	38,  // 62: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	34,  // 63: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	87,  // 64: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	88,  // 65: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
-	89,  // 66: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	89,  // 67: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
-	89,  // 68: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	89,  // 69: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
-	90,  // 70: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	36,  // 71: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	37,  // 72: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	37,  // 73: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	50,  // 74: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35,  // 75: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	91,  // 76: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	91,  // 77: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	92,  // 78: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	0,   // 79: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 80: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 81: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	41,  // 82: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	93,  // 83: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	94,  // 84: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
-	95,  // 85: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
-	96,  // 86: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
-	7,   // 87: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 88: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	46,  // 89: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
-	97,  // 90: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	11,  // 91: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	70,  // 92: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52,  // 93: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12,  // 94: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51,  // 95: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	98,  // 96: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	99,  // 97: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	49,  // 98: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	50,  // 99: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	100, // 100: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	101, // 101: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
-	89,  // 102: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
-	11,  // 103: weir.dataplane.v1.Pool.newer_algorithm:type_name -> weir.dataplane.v1.Algorithm
-	50,  // 104: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	85,  // 105: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54,  // 106: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55,  // 107: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56,  // 108: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59,  // 109: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65,  // 110: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	102, // 111: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
-	66,  // 112: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64,  // 113: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62,  // 114: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63,  // 115: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60,  // 116: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	103, // 117: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
-	64,  // 118: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
-	61,  // 119: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64,  // 120: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63,  // 121: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63,  // 122: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63,  // 123: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 124: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63,  // 125: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63,  // 126: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63,  // 127: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	31,  // 25: weir.dataplane.v1.Question.draft:type_name -> weir.dataplane.v1.PlanChange
+	2,   // 26: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	11,  // 27: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	70,  // 28: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	3,   // 29: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	71,  // 30: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	72,  // 31: weir.dataplane.v1.Explanation.rules:type_name -> weir.dataplane.v1.RulesTold
+	73,  // 32: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 33: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	29,  // 34: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	74,  // 35: weir.dataplane.v1.Explanation.bound_by:type_name -> weir.dataplane.v1.BoundBy
+	75,  // 36: weir.dataplane.v1.Explanation.bond:type_name -> weir.dataplane.v1.Bond
+	76,  // 37: weir.dataplane.v1.Explanation.cache:type_name -> weir.dataplane.v1.CacheTold
+	33,  // 38: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	48,  // 39: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	45,  // 40: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	47,  // 41: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 42: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	77,  // 43: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	78,  // 44: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	79,  // 45: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	80,  // 46: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	81,  // 47: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	82,  // 48: weir.dataplane.v1.Plan.script_sets:type_name -> weir.dataplane.v1.ScriptSet
+	83,  // 49: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	30,  // 50: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	32,  // 51: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	39,  // 52: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	33,  // 53: weir.dataplane.v1.VirtualService.variants:type_name -> weir.dataplane.v1.VirtualService
+	84,  // 54: weir.dataplane.v1.VirtualService.listen_while_up:type_name -> weir.dataplane.v1.ListenWhileUp
+	40,  // 55: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	42,  // 56: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	43,  // 57: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	44,  // 58: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	85,  // 59: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	86,  // 60: weir.dataplane.v1.VirtualService.tls_selectors:type_name -> weir.dataplane.v1.TlsSelector
+	6,   // 61: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 62: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	38,  // 63: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	34,  // 64: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	87,  // 65: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	88,  // 66: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	89,  // 67: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 68: weir.dataplane.v1.VirtualService.stranger_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 69: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	89,  // 70: weir.dataplane.v1.VirtualService.script_limit:type_name -> weir.dataplane.v1.RateLimit
+	90,  // 71: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	36,  // 72: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	37,  // 73: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	37,  // 74: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	50,  // 75: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35,  // 76: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	91,  // 77: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	91,  // 78: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	92,  // 79: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	0,   // 80: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 81: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 82: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	41,  // 83: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	93,  // 84: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	94,  // 85: weir.dataplane.v1.HttpProfile.cache:type_name -> weir.dataplane.v1.Cache
+	95,  // 86: weir.dataplane.v1.HttpProfile.content_rewrite:type_name -> weir.dataplane.v1.ContentRewrite
+	96,  // 87: weir.dataplane.v1.HttpProfile.true_client:type_name -> weir.dataplane.v1.TrueClient
+	7,   // 88: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 89: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	46,  // 90: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	97,  // 91: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	11,  // 92: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	70,  // 93: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52,  // 94: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12,  // 95: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51,  // 96: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	98,  // 97: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	99,  // 98: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	49,  // 99: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	50,  // 100: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	100, // 101: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	101, // 102: weir.dataplane.v1.Pool.when_down:type_name -> weir.dataplane.v1.WhenServerDown
+	89,  // 103: weir.dataplane.v1.Pool.connect_rate:type_name -> weir.dataplane.v1.RateLimit
+	11,  // 104: weir.dataplane.v1.Pool.newer_algorithm:type_name -> weir.dataplane.v1.Algorithm
+	50,  // 105: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	85,  // 106: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54,  // 107: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55,  // 108: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56,  // 109: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59,  // 110: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65,  // 111: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	102, // 112: weir.dataplane.v1.Sample.pools:type_name -> weir.dataplane.v1.PoolCounters
+	66,  // 113: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64,  // 114: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62,  // 115: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63,  // 116: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60,  // 117: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	103, // 118: weir.dataplane.v1.VirtualServiceCounters.cache:type_name -> weir.dataplane.v1.CacheCounters
+	64,  // 119: weir.dataplane.v1.VirtualServiceCounters.limited:type_name -> weir.dataplane.v1.ErrorCounter
+	61,  // 120: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64,  // 121: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63,  // 122: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63,  // 123: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63,  // 124: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 125: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63,  // 126: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63,  // 127: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63,  // 128: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	129, // [129:129] is the sub-list for method output_type
+	129, // [129:129] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -1,0 +1,103 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/explain"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
+	"github.com/weir-lb/weir/controller/plan"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// drafts compile what there would be after writes that nobody makes, so that engines can be asked about it. One is made
+// at a time: each has a model and Plans of its own.
+type drafts struct {
+	fleet     *fleet.Fleet
+	countries model.Countries
+	places    model.Places
+	secret    []byte        // of limits
+	turn      chan struct{} // capacity 1
+}
+
+func newDrafts(known *fleet.Fleet, data *data, secret []byte) *drafts {
+	return &drafts{known, data.countries, data.places, secret, make(chan struct{}, 1)}
+}
+
+// enter waits for the turn of a draft, until ctx ends. The caller leaves.
+func (d *drafts) enter(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *drafts) leave() { <-d.turn }
+
+// of reads the view of a draft as the leader reads those of the store.
+func (d *drafts) of(view *store.View) (*explain.Draft, error) {
+	read, err := (&reader{countries: d.countries, places: d.places}).read(view)
+	if err != nil {
+		return nil, err
+	}
+	assignments := read.before.With(d.first(read.model, read.before))
+	compiler := &plan.Compiler{LimitSecret: d.secret}
+	compiler.Turn(read.model, read.rings, assignments)
+	var found model.Findings
+	found.Replace(nil, read.findings)
+	return &explain.Draft{
+		Model: read.model,
+		Engines: func(serviceUUID string) (engines []string) {
+			for _, seat := range assignments.Of(serviceUUID).Seats {
+				if duty := seat.Duty(); duty == place.Serve || duty == place.Drain {
+					engines = append(engines, seat.Engine)
+				}
+			}
+			return engines
+		},
+		Change: func(engineUUID string, has *enginev1.Plan) *dataplanev1.PlanChange {
+			next, findings := compiler.Compile(engineUUID, has)
+			found.Replace(nil, findings)
+			return plan.Drafted(has, next)
+		},
+		Findings: found.List,
+	}, nil
+}
+
+// first gives virtual services that no engine serves yet a seat on one engine of their group, so that it can be asked.
+func (d *drafts) first(m *model.Model, before place.Assignments) (seated []place.Assignment) {
+	for _, vs := range m.VirtualServices {
+		if vs.IsChild() || vs.Group == nil || len(before.Of(vs.UUID).Seats) > 0 {
+			continue
+		}
+		if engine := d.ready(vs.Group); engine != "" {
+			seat := place.Seat{Engine: engine, State: place.Serving, Since: time.Now(), Cause: place.New}
+			seated = append(seated, place.Assignment{VirtualService: vs.UUID, Seats: []place.Seat{seat}})
+		}
+	}
+	return seated
+}
+
+// ready is the first engine of a group by name that has its newest Plan; empty: there is none.
+func (d *drafts) ready(group *model.Group) (engineUUID string) {
+	engines := slices.SortedFunc(slices.Values(group.Engines), func(a, b *model.Engine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UUID, b.UUID))
+	})
+	d.fleet.Read(func(known *fleet.Known) {
+		for _, each := range engines {
+			engine := known.Engine(each.UUID)
+			if engineUUID == "" && engine.IsConnected() && engine.HasNewest() {
+				engineUUID = each.UUID
+			}
+		}
+	})
+	return engineUUID
+}
