@@ -69,7 +69,7 @@ func (k *Keeper) resolveFilters(from *source, vs *VirtualService) {
 		}
 	}
 	maps.DeleteFunc(found.AddressGroups, func(_ string, group *AddressGroup) bool {
-		return k.closes(subject{"ipaddrgroup", group.UUID}) || len(group.IPPorts) > 0
+		return k.closes(subject{"ipaddrgroup", group.UUID})
 	})
 	if vs.Analytics != nil && vs.Analytics.Sensitive != nil {
 		const field = "analytics_profile_ref.sensitive_log_profile."

@@ -127,6 +127,8 @@ func subnetsOfFilter(
 		switch {
 		case group == nil:
 			return nil, noFilterGroup
+		case len(group.IPPorts) > 0:
+			return nil, group.Name + " has ip_ports, which are servers of pools: use a group without them"
 		case len(subnets)+group.Size() > room:
 			return nil, tooMany
 		}
