@@ -64,7 +64,7 @@ func newHostTexts(view *store.View) *hostTexts {
 }
 
 // wishes returns what a child wants. Groups that cannot be read, or that are too many, add nothing. Expressions are
-// only compared: what is none is wanted, too.
+// only compared: a text that is no expression is compared like the others.
 func (h *hostTexts) wishes(child *kinds.VirtualService) []kinds.Wish {
 	groups := map[string]*kinds.StringGroup{}
 	for _, match := range child.VHMatches {

@@ -42,6 +42,20 @@ func newWorker(t *testing.T, says string) *worker {
 	return w
 }
 
+const requestsShared = 20
+
+// askEach asks the virtual service, and returns how many requests each server gets. Each request has a connection of
+// its own, so that both workers of the engine get some.
+func askEach(of, other *worker) (got, more int64, err error) {
+	before, beside := of.asked.Load(), other.asked.Load()
+	for range requestsShared {
+		if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
+			return 0, 0, fmt.Errorf("status %d, %v", status, err)
+		}
+	}
+	return of.asked.Load() - before, other.asked.Load() - beside, nil
+}
+
 func TestServerWithFewestTasksIsNext(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may isolate scripts")
@@ -56,23 +70,17 @@ func TestServerWithFewestTasksIsNext(t *testing.T) {
 		o["health_monitor_refs"] = []any{client.Ref("healthmonitor", "System-TCP"),
 			client.Ref("healthmonitor", "tasks")}
 	})
-	// Each request has a connection of its own, so that both workers get some.
-	shares := func(of, other *worker) error {
-		before, beside := of.asked.Load(), other.asked.Load()
-		for range 20 {
-			if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
-				return fmt.Errorf("%d, %v", status, err)
-			}
+	all := func(of, other *worker) error {
+		got, more, err := askEach(of, other)
+		if err == nil && (got != requestsShared || more != 0) {
+			err = fmt.Errorf("%d and %d of %d requests", got, more, requestsShared)
 		}
-		if got, more := of.asked.Load()-before, other.asked.Load()-beside; got != 20 || more != 0 {
-			return fmt.Errorf("%d and %d of 20 requests", got, more)
-		}
-		return nil
+		return err
 	}
-	s.eventually("the second server gets all", func() error { return shares(second, first) })
+	s.eventually("the second server gets all", func() error { return all(second, first) })
 	first.says.Store("fine\n17")
 	second.says.Store("900000")
-	s.eventually("the first server gets all", func() error { return shares(first, second) })
+	s.eventually("the first server gets all", func() error { return all(first, second) })
 
 	first.says.Store("many")
 	s.eventually("the user is told why the tasks are not known", func() error {
@@ -84,17 +92,12 @@ func TestServerWithFewestTasksIsNext(t *testing.T) {
 		return nil
 	})
 	s.eventually("both get requests: the first counts as the second does", func() error {
-		before, beside := first.asked.Load(), second.asked.Load()
-		for range 20 {
-			if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
-				return fmt.Errorf("%d, %v", status, err)
-			}
+		got, more, err := askEach(first, second)
+		if err == nil && (got == 0 || more == 0) {
+			err = fmt.Errorf("%d and %d of %d requests", got, more, requestsShared)
 		}
-		if got, more := first.asked.Load()-before, second.asked.Load()-beside; got == 0 || more == 0 {
-			return fmt.Errorf("%d and %d of 20 requests", got, more)
-		}
-		return nil
+		return err
 	})
 	first.says.Store("3")
-	s.eventually("the first server gets all again", func() error { return shares(first, second) })
+	s.eventually("the first server gets all again", func() error { return all(first, second) })
 }
