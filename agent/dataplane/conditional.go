@@ -9,8 +9,8 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// downMin is how many Samples since a Plan must have come before a virtual service that is down listens no more. The
-// first Sample may be from before the data plane knew which servers are up.
+// downMin is how many Samples must have come, since a Plan changed it, before a virtual service that is down listens no
+// more. The first Sample may be from before the data plane knew which servers are up.
 const downMin = 2
 
 // tend has virtual services that listen only while they are up do so, by the servers that the data plane goes to. A
@@ -27,7 +27,8 @@ func (s *Supervisor) tend(up map[plan.Member]bool) {
 	for i := range held.Conditionals {
 		conditional := &held.Conditionals[i]
 		isUp := conditional.IsUp(up)
-		if listens, known := s.settled[conditional.Service]; known && listens == isUp || !isUp && s.samples < downMin {
+		if listens, known := s.settled[conditional.Service]; known && listens == isUp ||
+			!isUp && s.samples-s.since[conditional.Service] < downMin {
 			continue
 		}
 		changed, errs := s.sockets.setListening(s.placesOf(conditional), isUp, s.Segments)
@@ -41,6 +42,33 @@ func (s *Supervisor) tend(up map[plan.Member]bool) {
 		}
 	}
 	s.complain(failed)
+}
+
+// giveTime has conditional virtual services that a Plan has changed, or whose pools it has, wait for the states of
+// their servers. Others go on as they were, however often Plans come.
+func (s *Supervisor) giveTime(held *plan.Plan) {
+	if s.step.whole {
+		s.samples = 0
+		clear(s.since)
+		return
+	}
+	services, pools, since := map[string]bool{}, map[string]bool{}, map[string]int{}
+	for _, listener := range s.step.comes {
+		services[listener.Service.UUID] = true
+	}
+	for _, member := range s.step.members {
+		pools[member.Pool] = true
+	}
+	isNew := func(pool *plan.Pool) bool { return pools[pool.UUID] }
+	for i := range held.Conditionals {
+		conditional := &held.Conditionals[i]
+		since[conditional.Service] = s.since[conditional.Service]
+		if services[conditional.Service] || slices.ContainsFunc(conditional.Pools, isNew) ||
+			slices.ContainsFunc(conditional.Counted, isNew) {
+			since[conditional.Service] = s.samples
+		}
+	}
+	s.since = since
 }
 
 // placesOf are the places of a virtual service that serve: another Plan may be on its way.

@@ -187,6 +187,41 @@ func TestServiceThatIsConditionalAgainIsNotHadListenAnyMore(t *testing.T) {
 	r.expectListening(port, "while it is down", false)
 }
 
+func TestPlansThatChangeOtherServicesKeepNoneListening(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	own := conditionalAt("vs", port, true)
+	far := r.serve(planWith(1, own))
+	r.sample(far, true)
+	r.sample(far, true)
+	for revision := uint64(2); revision < 5; revision++ {
+		r.supervisor.Apply(planWith(revision, own, standbyOf(revision)))
+		r.expectFrames(far, fmt.Sprintf("change %d to %d: 1 services, 0 pools, 0 gone", revision-1, revision))
+		r.answer(far, ackOf(revision))
+		r.expect(fmt.Sprintf("running at %d", revision), fmt.Sprintf("applied %d", revision))
+		r.sample(far, false)
+		r.expectListening(port, fmt.Sprintf("while it is down, at %d", revision), false)
+	}
+	// What a Plan changes gets its time.
+	own = conditionalAt("vs", port, true)
+	own.GetVirtualService().Name = "renamed"
+	r.apply(far, planWith(5, own, standbyOf(4)), 1)
+	r.sample(far, true)
+	r.expectListening(port, "when it is up", true)
+	r.apply(far, planWith(6, conditionalAt("vs", port, true), standbyOf(4)), 1)
+	r.sample(far, false)
+	r.expectListening(port, "after the first Sample since a Plan changed it", true)
+	r.sample(far, false)
+	r.expectListening(port, "after the second", false)
+}
+
+// standbyOf is a virtual service that listens nowhere, and differs from revision to revision.
+func standbyOf(revision uint64) *enginev1.Resource {
+	return &enginev1.Resource{Uuid: "vs-2", Body: &enginev1.Resource_VirtualService{
+		VirtualService: &dataplanev1.VirtualService{Uuid: "vs-2", Name: fmt.Sprint(revision),
+			Duty: dataplanev1.Duty_DUTY_STANDBY}}}
+}
+
 func TestSampleThatChangesNothingCostsNothingForConditionalServices(t *testing.T) {
 	r := newRig(t)
 	services := make([]*enginev1.Resource, 20)

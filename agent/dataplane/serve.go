@@ -191,7 +191,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 		life.fresh = nil
 		s.closeUnused(life, s.step.take(s.serving))
 		s.listenAlways(plan, s.step.comes)
-		s.samples = 0
+		s.giveTime(plan)
 		s.status.ServingRevision = plan.Revision
 		s.become(Running, "")
 	} else {

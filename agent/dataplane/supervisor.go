@@ -90,14 +90,16 @@ type Supervisor struct {
 	taken   map[uint32]*dataplanev1.RecordsTaken // by worker; not yet told by Run
 
 	// Of Run alone.
-	rollout  rollout
-	sockets  sockets
-	step     step     // to the Plan in flight
-	serving  places   // where what serves listens: a Plan of ours, or what a data plane brought along
-	process  *process // nil: none runs
-	status   Status
-	workers  uint32          // of the data plane
-	samples  int             // since the last Plan that it applied, or since it greeted
+	rollout rollout
+	sockets sockets
+	step    step     // to the Plan in flight
+	serving places   // where what serves listens: a Plan of ours, or what a data plane brought along
+	process *process // nil: none runs
+	status  Status
+	workers uint32 // of the data plane
+	samples int    // since the last whole Plan that it applied, or since it greeted
+	// by conditional virtual service: how many had come when a Plan last changed it or its pools
+	since    map[string]int
 	settled  map[string]bool // conditional virtual services whose sockets are as they should be: whether they listen
 	overdue  places          // are to listen whatever is up, and do not yet
 	failures map[string]bool // of listening, at the last Sample; each is logged
@@ -113,6 +115,7 @@ func New(config Config) *Supervisor {
 		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
 		sockets: sockets{}, serving: places{}, settled: map[string]bool{}, overdue: places{},
+		since: map[string]int{},
 	}
 }
 
@@ -320,6 +323,7 @@ func (s *Supervisor) greeted(life *life) {
 	s.forgetShares()
 	s.workers, s.samples = life.hello.GetWorkers(), 0
 	clear(s.settled)
+	clear(s.since)
 	s.rollout.begin(life.hello.GetAppliedRevision())
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
@@ -176,6 +177,19 @@ func namesHost(monitor *plan.Monitor) bool {
 	return monitor.Type == plan.HTTP || monitor.Type == plan.HTTPS || monitor.Type == plan.GRPC
 }
 
+// hostIn is the name of a server, if servers can be asked for it; else it is empty. Others are what people call a
+// machine, such as "web server 1", and stay out of heads and of TLS.
+func hostIn(name string) string {
+	isOther := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune(".-_:", r))
+	}
+	if strings.ContainsFunc(name, isOther) {
+		return ""
+	}
+	return name
+}
+
 // assign gives a subject the checks of its pool's monitors. It returns those that have to be scheduled.
 func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 	before := subject.watches
@@ -183,7 +197,7 @@ func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 	for _, monitor := range pool.Monitors {
 		target := Target{
 			Address: subject.server.Address, Port: cmp.Or(monitor.Port, subject.server.Port),
-			Hostname: subject.server.Hostname, ServerName: pool.ServerName, HTTP2: pool.HTTP2,
+			Hostname: hostIn(subject.server.Hostname), ServerName: pool.ServerName, HTTP2: pool.HTTP2,
 		}
 		if namesHost(monitor) {
 			target.AppendPort = pool.AppendPort

@@ -369,6 +369,23 @@ func TestPoolsDoNotShareWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestServersAreAskedForNamesThatAreHosts(t *testing.T) {
+	for name, want := range map[string]string{
+		"web-1.shop_a.example": "web-1.shop_a.example", "10.0.0.1": "10.0.0.1", "2001:db8::1": "2001:db8::1",
+		"web server 1": "", "a\r\nX: y": "", "b\u00fccher.example": "", "": "",
+	} {
+		l := newLab()
+		all := pools("p", monitors("m"), "one")
+		all[0].Servers[0].Hostname = name
+		l.reconcile(all, l.now)
+		for key := range l.checks {
+			if key.target.Hostname != want {
+				t.Errorf("%q: asked for %q", name, key.target.Hostname)
+			}
+		}
+	}
+}
+
 func TestServerIsUpWhenAsManyMonitorsPassAsItsPoolWants(t *testing.T) {
 	l := newLab()
 	two := pools("p", monitors("m1", "m2", "m3"), "one")
