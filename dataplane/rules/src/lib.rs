@@ -40,7 +40,7 @@ pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable, WantedNames};
 pub use groups::StringGroup;
 pub use judge::{Choice, Due, Exceeded, Judged, Policies, ResponseJudged, Verdict};
 pub use limit::RequestLimit;
-pub use names::{Names, RequestId, is_user};
+pub use names::{Names, RequestId, Told, is_user};
 pub use network::{Arriving, Barred, ConnectionMatch, Decided, DecidedBy, NetworkAction, NetworkPolicy, NetworkRule};
 pub use pending::Pending;
 pub use set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, ResponseAction, Rule, SecurityAction, Then};

@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, Ref, RefCell},
     fmt,
+    rc::Rc,
     sync::Arc,
 };
 
@@ -39,47 +40,58 @@ const USER_BYTES_MAX: usize = 255;
 /// The names of one request. Whoever looks at the request until its end has the same ones.
 #[derive(Debug)]
 pub struct Names {
-    id: RequestId,
-    is_id_told: Cell<bool>,
-    user: RefCell<User>,
+    told: Rc<Told>,
+    source: RefCell<Source>,
     /// That is good. Empty: there is none.
     token: RefCell<Box<[u8]>>,
     /// The record of the request has them.
     is_noted: Cell<bool>,
 }
 
+/// What somebody has been told of the names. It has nothing of tokens and certificates, so a record may keep it.
 #[derive(Debug)]
-enum User {
-    /// Nobody has asked.
-    Unasked,
-    /// The same. A good certificate of the client names the user.
-    OfCertificate(Arc<dyn Says>),
-    /// The same. The token names the user, as the function reads it.
-    OfToken(fn(&[u8]) -> Option<String>),
-    /// Somebody has asked. Empty: nobody knows.
-    Told(String),
-    /// A script has set it. Empty: to what is no name.
-    Set(String),
+pub struct Told {
+    id: RequestId,
+    is_id_told: Cell<bool>,
+    /// Empty: nobody knows. `None`: nobody has asked.
+    user: RefCell<Option<String>>,
+}
+
+/// Who names the user when somebody asks.
+#[derive(Debug)]
+enum Source {
+    Nobody,
+    /// A good certificate of the client.
+    Certificate(Arc<dyn Says>),
+    /// The token, as the function reads it.
+    Token(fn(&[u8]) -> Option<String>),
+    /// A script has set the user.
+    Script,
 }
 
 impl Names {
     pub fn of(id: RequestId) -> Self {
-        let (is_id_told, is_noted) = (Cell::new(false), Cell::new(false));
-        Self { id, is_id_told, user: RefCell::new(User::Unasked), token: RefCell::default(), is_noted }
+        let told = Rc::new(Told { id, is_id_told: Cell::new(false), user: RefCell::default() });
+        let source = RefCell::new(Source::Nobody);
+        Self { told, source, token: RefCell::default(), is_noted: Cell::new(false) }
     }
 
     /// The client has shown a good certificate.
     pub fn set_certificate(&self, certificate: Arc<dyn Says>) {
-        *self.user.borrow_mut() = User::OfCertificate(certificate);
+        self.follow(Source::Certificate(certificate));
     }
 
     /// The request has a good token, in which `read` finds the user when somebody asks.
     pub fn set_token(&self, token: &[u8], read: fn(&[u8]) -> Option<String>) {
         *self.token.borrow_mut() = token.into();
-        let mut user = self.user.borrow_mut();
-        if !matches!(*user, User::Set(_)) {
-            *user = User::OfToken(read);
+        if !matches!(*self.source.borrow(), Source::Script) {
+            self.follow(Source::Token(read));
         }
+    }
+
+    fn follow(&self, source: Source) {
+        *self.source.borrow_mut() = source;
+        *self.told.user.borrow_mut() = None;
     }
 
     /// The good token of the request. Empty: it has none.
@@ -89,44 +101,47 @@ impl Names {
 
     /// Whose the request is, from now on. What is no name leaves that unknown.
     pub fn set_user(&self, user: &str) {
-        *self.user.borrow_mut() = User::Set(if is_user(user) { user.to_owned() } else { String::new() });
+        *self.source.borrow_mut() = Source::Script;
+        *self.told.user.borrow_mut() = Some(if is_user(user) { user.to_owned() } else { String::new() });
     }
 
     pub fn tell_id(&self) -> RequestId {
-        self.is_id_told.set(true);
-        self.id
+        self.told.is_id_told.set(true);
+        self.told.id
     }
 
     /// Empty: nobody knows.
     pub fn tell_user(&self) -> String {
-        let found = match &*self.user.borrow() {
-            User::Told(user) | User::Set(user) => return user.clone(),
-            User::Unasked => return String::new(),
-            User::OfCertificate(certificate) => certificate.common_name(),
-            User::OfToken(read) => read(&self.token()),
+        if let Some(user) = &*self.told.user.borrow() {
+            return user.clone();
+        }
+        let found = match &*self.source.borrow() {
+            Source::Nobody => return String::new(),
+            Source::Certificate(certificate) => certificate.common_name(),
+            Source::Token(read) => read(&self.token()),
+            Source::Script => None,
         };
         let user = found.filter(|user| is_user(user)).unwrap_or_default();
-        *self.user.borrow_mut() = User::Told(user.clone());
+        *self.told.user.borrow_mut() = Some(user.clone());
         user
     }
 
+    /// What the record gets, if it has to hear of the names now, because one was told or set.
+    pub fn for_record(&self) -> Option<Rc<Told>> {
+        let is_told = self.told.is_id_told.get() || self.told.user.borrow().is_some();
+        (is_told && !self.is_noted.replace(true)).then(|| self.told.clone())
+    }
+}
+
+impl Told {
     /// `None`: nobody has asked for it.
-    pub fn told_id(&self) -> Option<RequestId> {
+    pub fn id(&self) -> Option<RequestId> {
         self.is_id_told.get().then_some(self.id)
     }
 
     /// Empty: nobody knows, or nobody has asked.
-    pub fn told_user(&self) -> String {
-        match &*self.user.borrow() {
-            User::Told(user) | User::Set(user) => user.clone(),
-            User::Unasked | User::OfCertificate(_) | User::OfToken(_) => String::new(),
-        }
-    }
-
-    /// Whether the record has to hear of them now, because one was told or set.
-    pub fn are_for_record(&self) -> bool {
-        let is_told = self.is_id_told.get() || matches!(*self.user.borrow(), User::Told(_) | User::Set(_));
-        is_told && !self.is_noted.replace(true)
+    pub fn user(&self) -> String {
+        self.user.borrow().clone().unwrap_or_default()
     }
 }
 
@@ -181,8 +196,8 @@ mod tests {
         let read = |token: &[u8]| String::from_utf8(token.to_vec()).ok();
         let names = Names::of(RequestId::of(7));
         names.set_token(b"alice", read);
-        assert!(names.told_user().is_empty() && !names.are_for_record());
-        assert_eq!((names.tell_user().as_str(), names.told_user().as_str()), ("alice", "alice"));
+        assert!(names.told.user().is_empty() && names.for_record().is_none());
+        assert_eq!((names.tell_user().as_str(), names.told.user().as_str()), ("alice", "alice"));
         names.set_user("bob");
         names.set_token(b"alice", read);
         assert_eq!(names.tell_user(), "bob");
@@ -210,7 +225,7 @@ mod tests {
         for (name, user) in [(Some("carol"), "carol"), (Some("a\r\nb"), ""), (None, "")] {
             let names = Names::of(RequestId::of(7));
             names.set_certificate(Arc::new(Certificate(name)));
-            assert_eq!((names.are_for_record(), names.tell_user().as_str()), (false, user));
+            assert_eq!((names.for_record().is_none(), names.tell_user().as_str()), (true, user));
         }
         for (asks, name) in [(false, Some("carol")), (true, Some("carol")), (true, None)] {
             let names = Names::of(RequestId::of(7));
@@ -224,10 +239,20 @@ mod tests {
     }
 
     #[test]
+    fn record_holds_on_to_no_certificate() {
+        let (names, certificate) = (Names::of(RequestId::of(7)), Arc::new(Certificate(Some("carol"))));
+        names.set_certificate(certificate.clone());
+        names.tell_user();
+        let told = names.for_record();
+        drop(names);
+        assert_eq!((told.map(|told| told.user()), Arc::strong_count(&certificate)), (Some("carol".into()), 1));
+    }
+
+    #[test]
     fn names_are_for_the_record_once_one_was_told() {
         let names = Names::of(RequestId::of(7));
-        assert!(names.told_id().is_none() && !names.are_for_record());
-        assert_eq!(Some(names.tell_id()), names.told_id());
-        assert!(names.are_for_record() && !names.are_for_record());
+        assert!(names.told.id().is_none() && names.for_record().is_none());
+        assert_eq!(Some(names.tell_id()), names.told.id());
+        assert!(names.for_record().is_some() && names.for_record().is_none());
     }
 }

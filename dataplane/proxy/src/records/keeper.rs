@@ -1,6 +1,6 @@
 //! Decides what of a request or connection that has ended becomes of it: a packed record, or one more that waits.
 
-use weir_rules::{DecidedBy, Names};
+use weir_rules::{DecidedBy, Told};
 use weir_snapshot::Analytics;
 use weir_telemetry::{
     Spans,
@@ -144,12 +144,12 @@ impl Keeper {
 }
 
 /// Writes what stands in the place of suites, if rules have acted, or scripts have said something.
-fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&DecidedBy>) {
+fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &mut Slot, rule: Option<&DecidedBy>) {
     let offered = &offered[..offered.len().min(u8::MAX.into())];
     out.push(offered.len() as u8);
     out.extend_from_slice(offered);
     if slot.draft.fixed.flags.has(Flags::NAMED) {
-        write_names(out, slot.names.as_deref());
+        write_names(out, slot.names.take().as_deref());
     }
     if slot.draft.fixed.flags.has_some(Flags::RULED | Flags::ADMITTED) {
         let begin = out.len();
@@ -169,9 +169,9 @@ fn write_place(out: &mut Vec<u8>, offered: &[u8], slot: &Slot, rule: Option<&Dec
 }
 
 /// Each text with its length before it, as a byte.
-fn write_names(out: &mut Vec<u8>, names: Option<&Names>) {
-    let id = names.and_then(Names::told_id).map(|id| id.to_string()).unwrap_or_default();
-    let user = names.map(Names::told_user).unwrap_or_default();
+fn write_names(out: &mut Vec<u8>, names: Option<&Told>) {
+    let id = names.and_then(Told::id).map(|id| id.to_string()).unwrap_or_default();
+    let user = names.map(Told::user).unwrap_or_default();
     for text in [id, user] {
         out.push(text.len() as u8);
         out.extend_from_slice(text.as_bytes());

@@ -215,7 +215,7 @@ impl Recorder {
     pub fn forget(&mut self, noted: Noted) {
         let Some(at) = noted.slot() else { return };
         let Some(slot) = self.slots.find(at) else { return };
-        slot.pool = None;
+        (slot.pool, slot.names) = (None, None);
         if let Some(block) = slot.block.take() {
             self.blocks.put_back(block);
         }

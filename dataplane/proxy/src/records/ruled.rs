@@ -1,7 +1,5 @@
 //! The rules that have acted on a request, for its record. What no rule acts on pays for nothing here.
 
-use std::rc::Rc;
-
 use weir_rules::{Acted, Judged, Names, ResponseJudged};
 use weir_snapshot::Analytics;
 use weir_telemetry::record::{Flags, RuleList};
@@ -31,12 +29,12 @@ impl Recorder {
 
     /// The record of a request has the names that rules or scripts wanted to know.
     #[cold]
-    pub fn note_names(&mut self, noted: Noted, names: &Rc<Names>) {
-        if names.are_for_record()
+    pub fn note_names(&mut self, noted: Noted, names: &Names) {
+        if let Some(told) = names.for_record()
             && let Some(slot) = self.slot(noted)
         {
             slot.draft.fixed.flags |= Flags::NAMED;
-            slot.names = Some(names.clone());
+            slot.names = Some(told);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, rc::Rc, sync::Arc};
 
 use weir_policy::Trace;
-use weir_rules::Names;
+use weir_rules::Told;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
@@ -31,7 +31,7 @@ pub(crate) struct Slot {
     /// One of them wants the record to be significant, with the same.
     has_significant: bool,
     /// With [`Flags::NAMED`].
-    pub(super) names: Option<Rc<Names>>,
+    pub(super) names: Option<Rc<Told>>,
     /// The rules that have acted, with [`Flags::RULED`].
     pub(super) rules: RuleNames,
     /// Header fields, if the record shows them.
