@@ -24,6 +24,8 @@ const NOT_BUILT_IN: [&str; 7] =
 
 /// What scripts call the function that tells how many connections are open: these are counted only where a script has it.
 pub(crate) const OPEN: &str = "get_open_conns";
+/// What scripts call the functions about the names of requests: these are made only where a script has one of them.
+pub(crate) const NAMES: [&str; 4] = ["get_request_id", "get_userid", "set_userid", "get_access_token"];
 
 #[derive(Debug)]
 pub struct Script {
@@ -37,6 +39,8 @@ pub struct Script {
     pub(crate) code: Result<Box<[u8]>, Fault>,
     /// It has the name of `get_open_conns` in it.
     names_open: bool,
+    /// The same of one of [`NAMES`].
+    asks_names: bool,
 }
 
 static IDS: AtomicU64 = AtomicU64::new(0);
@@ -48,7 +52,8 @@ impl Script {
         let name = format!("{set} {}", event.name());
         let code = code_of(&name, source);
         let names_open = source.contains(OPEN);
-        Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code, names_open }
+        let asks_names = NAMES.iter().any(|function| source.contains(function));
+        Self { id: IDS.fetch_add(1, Ordering::Relaxed), event, name, code, names_open, asks_names }
     }
 
     /// Why the script cannot run.
@@ -123,6 +128,11 @@ impl ScriptSet {
     /// Makes the string groups ready for what these sources seem to compare, so that no request waits for it.
     pub fn prepare<'s>(&self, sources: impl Iterator<Item = &'s str> + Clone) {
         let functions = [
+    /// Whether its scripts may ask for the names of a request.
+    pub fn asks_names(&self) -> bool {
+        self.scripts.iter().any(|script| script.asks_names)
+    }
+
             ("beginswith", Criterion::BeginsWith),
             ("contains", Criterion::Contains),
             ("endswith", Criterion::EndsWith),

@@ -25,8 +25,8 @@ pub struct Seen {
     pub is_tunnel: bool,
     /// No more bytes come of which `body` is the beginning, or scripts see no more of them.
     pub is_whole: bool,
-    /// What the id of the request is made of.
-    pub number: u64,
+    /// What the id of the request is made of. `None`: no script has a function in it that asks for names.
+    pub number: Option<u64>,
     /// What the request is called, and whose it is. `None`: no rule and no script wants to know it so far.
     pub names: Option<Rc<Names>>,
     /// The name of the virtual service.
@@ -86,7 +86,7 @@ impl Default for Seen {
             is_asked_only: false,
             is_tunnel: false,
             is_whole: false,
-            number: 0,
+            number: None,
             names: None,
             service: String::new(),
             client: NOWHERE,
@@ -144,8 +144,12 @@ impl Seen {
         self.variables.clear();
     }
 
-    pub(crate) fn names(&mut self) -> &Names {
-        self.names.get_or_insert_with(|| Rc::new(Names::of(RequestId::of(self.number))))
+    /// `None`: no script was expected to ask for them.
+    pub(crate) fn names(&mut self) -> Option<&Names> {
+        if let (None, Some(number)) = (&self.names, self.number) {
+            self.names = Some(Rc::new(Names::of(RequestId::of(number))));
+        }
+        self.names.as_deref()
     }
 
     pub fn respond(&mut self, head: &ResponseHead<'_>) {

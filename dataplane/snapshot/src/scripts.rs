@@ -136,6 +136,8 @@ pub struct Destinations {
     pub groups: Vec<Arc<PoolGroup>>,
 }
 
+    /// Whether some may ask for the names of a request.
+    pub ask_names: bool,
 /// What the scripts of a virtual service are made of.
 #[derive(Default)]
 pub(crate) struct ScriptParts {
@@ -272,6 +274,7 @@ impl ServiceScripts {
         match event {
             Event::Accepted => self.on_accepted,
             Event::BeforeTls => self.on_before_tls,
+            ask_names: served.sets.iter().any(|set| set.asks_names()),
             Event::ClientHello => self.on_client_hello,
             Event::Handshaken => self.on_handshaken,
             Event::FirstBytes => self.on_first_bytes,

@@ -11,8 +11,8 @@ use crate::{io::Io, records::Draws};
 
 #[derive(Clone, Default)]
 pub(super) struct Named {
-    /// What scripts make its id of.
-    number: u64,
+    /// What scripts make its id of. `None`: none of them asks for names.
+    number: Option<u64>,
     /// `None`: at most a script wants to know them, and it has to ask.
     pub names: Option<Rc<Names>>,
 }
@@ -21,16 +21,19 @@ impl Named {
     #[cold]
     pub fn of<I: Io>(io: &mut I, draws: &mut Draws, service: &VirtualService) -> Self {
         let policies = service.policies.as_deref();
-        let has_scripts = service.scripts.is_some();
+        let scripts_ask = service.scripts.as_ref().is_some_and(|scripts| scripts.ask_names);
         let is_wanted = policies.is_some_and(|policies| {
             let knows_users = policies.tokens.is_some() || policies.identity.is_some();
-            policies.rules.wanted_names().is_some() || has_scripts && knows_users
+            policies.rules.wanted_names().is_some() || scripts_ask && knows_users
         });
-        if !is_wanted && !has_scripts {
+        if !is_wanted && !scripts_ask {
             return Self::default();
         }
         let number = draws.next(io);
-        Self { number, names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))) }
+        Self {
+            number: scripts_ask.then_some(number),
+            names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))),
+        }
     }
 
     /// The client has shown a good certificate.
@@ -49,7 +52,7 @@ impl Named {
 
     pub fn show(&self, seen: &mut Seen) {
         seen.number = self.number;
-        if seen.names.is_none() {
+        if self.number.is_some() && seen.names.is_none() {
             seen.names.clone_from(&self.names);
         }
     }

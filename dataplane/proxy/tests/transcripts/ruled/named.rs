@@ -176,6 +176,20 @@ fn scripts_name_requests_without_rules() {
 }
 
 #[test]
+fn script_without_the_name_of_such_a_function_gets_no_names() {
+    let issuer = Issuer::new();
+    let source = "avi.vs.log(tostring(pcall(avi.http['get_user' .. 'id'])))";
+    let mut plan = with_tokens(&issuer, scripted_with(recording(plan(1)), &[(ScriptEvent::HttpReq, source)]));
+    plan.http_policy_sets[0] = HttpPolicySet { uuid: "set-1".into(), name: "rules".into(), ..telling() };
+    plan.virtual_services[0].http_policy_set_uuids = vec!["set-1".into()];
+    let mut stage = Stage::new(&plan);
+    let (asked, _) = told(&mut stage, &with_token("/", &of_user(&issuer, r#""alice""#)));
+    assert_eq!(value(&asked, "X-User"), "alice", "rules know the user all the same");
+    let said: Vec<String> = stage.records().records().iter().map(|record| record.place().2).collect();
+    assert_eq!(said, ["false"]);
+}
+
+#[test]
 fn script_says_whose_a_request_is_that_the_engine_answers() {
     let source = "avi.http.set_userid('bob') avi.http.response(403, avi.http.get_request_id())";
     let mut stage = Stage::new(&scripted_with(recording(plan(1)), &[(ScriptEvent::HttpReq, source)]));
