@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 )
 
@@ -32,7 +33,8 @@ func (t *teller) group(page schema.Object, said *dataplanev1.Explanation) {
 		})
 	}
 	page["pool_group"] = schema.Object{
-		"uuid": said.GetPoolGroupUuid(), "name": t.groupName(said.GetPoolGroupUuid()), "members": members,
+		"uuid": model.WholeGroup(said.GetPoolGroupUuid()), "name": t.groupName(said.GetPoolGroupUuid()),
+		"members": members,
 	}
 }
 
@@ -84,7 +86,7 @@ func (t *teller) groupName(uuid string) string {
 		return ""
 	}
 	for _, group := range vs.Groups() {
-		if group.UUID == uuid {
+		if group.UUID == model.WholeGroup(uuid) {
 			return group.Name
 		}
 	}

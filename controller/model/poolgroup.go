@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
@@ -21,6 +22,7 @@ type GroupMember struct {
 	Pool     *Pool
 	Share    uint32 // of the requests at its priority; 0: none
 	Priority uint32 // the highest comes first
+	Label    string // by which scripts choose it; empty: by none
 }
 
 // Key returns the uuid, by which lists in the model are sorted.
@@ -32,6 +34,18 @@ func (g *PoolGroup) Pools() (pools []*Pool) {
 		pools = append(pools, member.Pool)
 	}
 	return pools
+}
+
+// beforeLabel stands in the uuid of a group that has only the pools with a label, behind the uuid of the whole group.
+const beforeLabel = "/"
+
+// LabeledGroup returns the uuid of the group that has only the pools of another one with a label.
+func LabeledGroup(uuid, label string) string { return uuid + beforeLabel + label }
+
+// WholeGroup returns the uuid of the group that has all pools, of one that may have only those with a label.
+func WholeGroup(uuid string) string {
+	whole, _, _ := strings.Cut(uuid, beforeLabel)
+	return whole
 }
 
 func (k *Keeper) resolvePoolGroup(from *source, group *PoolGroup) {
@@ -52,8 +66,12 @@ func (k *Keeper) resolvePoolGroup(from *source, group *PoolGroup) {
 					group.Labels.Name)
 			}
 		}
+		var label string
+		if group.ImplicitLabels || group.Labels != nil {
+			label = member.PriorityLabel
+		}
 		if pool != nil {
-			group.Members = append(group.Members, GroupMember{pool, member.Share(), priority})
+			group.Members = append(group.Members, GroupMember{pool, member.Share(), priority, label})
 		}
 	}
 	if len(group.PoolGroup.Members) == 0 {

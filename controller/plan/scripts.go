@@ -17,6 +17,7 @@ var scriptEvents = map[string]dataplanev1.ScriptEvent{
 	kinds.ScriptHello:        dataplanev1.ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO,
 	kinds.ScriptHandshake:    dataplanev1.ScriptEvent_SCRIPT_EVENT_SSL_HANDSHAKE_DONE,
 	kinds.ScriptFirstBytes:   dataplanev1.ScriptEvent_SCRIPT_EVENT_L4_REQUEST,
+	kinds.ScriptFirstAnswer:  dataplanev1.ScriptEvent_SCRIPT_EVENT_L4_RESPONSE,
 	kinds.ScriptAuth:         dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_AUTH,
 	kinds.ScriptPostAuth:     dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_POST_AUTH,
 	kinds.ScriptRequest:      dataplanev1.ScriptEvent_SCRIPT_EVENT_HTTP_REQ,
@@ -62,9 +63,9 @@ func (d *draft) checkEvents(set *model.ScriptSet) {
 		isAccept := script.Event == kinds.ScriptAccept
 		never := func(why string) { d.report.block(d.subject, at, "scripts for %s never run: %s", event, why) }
 		switch {
-		case script.Event == kinds.ScriptFirstBytes && d.vs.HTTP != nil:
-			d.report.block(d.subject, at, "a script for L4_REQUEST needs an application profile of "+
-				"APPLICATION_PROFILE_TYPE_L4 or APPLICATION_PROFILE_TYPE_SSL: remove it, or use another profile")
+		case strings.HasPrefix(event, "L4_") && d.vs.HTTP != nil:
+			d.report.block(d.subject, at, "a script for %s needs an application profile of "+
+				"APPLICATION_PROFILE_TYPE_L4 or APPLICATION_PROFILE_TYPE_SSL: remove it, or use another profile", event)
 		case strings.HasPrefix(event, "HTTP_") && d.vs.HTTP == nil:
 			d.report.block(d.subject, at, "scripts for HTTP need an application profile of "+
 				"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
@@ -91,8 +92,15 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	for _, pool := range set.Pools {
 		to.Pools = append(to.Pools, &dataplanev1.Named{Name: pool.Name, Uuid: pool.UUID})
 	}
-	for _, group := range set.Groups {
+	var parts []part
+	for i, group := range set.Groups {
 		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
+		for _, labeled := range labeledGroups(group) {
+			of := labeled.of.GetPoolGroup()
+			to.LabeledGroups = append(to.LabeledGroups,
+				&dataplanev1.LabeledGroup{Group: uint32(i), Label: labeled.label, Uuid: of.GetUuid()})
+			parts = append(parts, partOf(labeled.of))
+		}
 	}
 	named := map[string]bool{}
 	for i, limiter := range set.RateLimiters {
@@ -114,7 +122,6 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 		})
 	}
 	noteMisnamed(set, report)
-	var parts []part
 	for _, group := range set.StringGroups {
 		to.StringGroupUuids = append(to.StringGroupUuids, group.UUID)
 		parts = append(parts, partOf(stringGroup(group)))

@@ -205,3 +205,40 @@ func TestScriptsBindAsTheirPageSays(t *testing.T) {
 		t.Errorf("all clients are at %v", found)
 	}
 }
+
+// The script of docs/datascript.md that chooses pools by labels, as it stands there.
+func TestScriptsChooseByLabel(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	scripts := blocks(t, "datascript.md", "lua")
+	at := slices.IndexFunc(scripts, func(script string) bool { return strings.Contains(script, `select("paths"`) })
+	if at < 0 {
+		t.Fatal("the page has no script with a label")
+	}
+	s.create("poolgroup", client.Object{"name": "paths", "implicit_priority_labels": true, "members": list{
+		object{"pool_ref": client.Ref("pool", "web")},
+		object{"pool_ref": client.Ref("pool", "api"), "priority_label": "shop.test/api"}}})
+	s.create("vsdatascriptset", client.Object{"name": "paths",
+		"pool_group_refs": list{client.Ref("poolgroup", "paths")},
+		"datascript":      list{object{"evt": "VS_DATASCRIPT_EVT_HTTP_REQ", "script": scripts[at]}}})
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["vs_datascripts"] = list{object{"index": 1, "vs_datascript_set_ref": client.Ref("vsdatascriptset", "paths")}}
+	})
+	s.eventually("the label chooses", func() error {
+		if answer := s.ask(false, "shop.test", "/api/x"); !strings.HasPrefix(answer, "api: ") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	for range 3 {
+		for path, server := range map[string]string{"/api": "api: ", "/x": "web: "} {
+			s.everyWay(path, nil, func(way, answer string) {
+				if !strings.HasPrefix(answer, server) {
+					t.Errorf("%s %s: got %q", way, path, answer)
+				}
+			})
+		}
+	}
+	if told := s.explained(client.Object{"url": plainURL("/api/x")}); !strings.Contains(fmt.Sprint(told), "paths") {
+		t.Errorf("the explanation is %v", told)
+	}
+}

@@ -1784,6 +1784,21 @@ pub struct ScriptSet {
     pub address_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "8")]
     pub limits: ::prost::alloc::vec::Vec<ScriptLimit>,
+    #[prost(message, repeated, tag = "9")]
+    pub labeled_groups: ::prost::alloc::vec::Vec<LabeledGroup>,
+}
+/// The pools of a group that have a label: a group of its own, which scripts choose by the label.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LabeledGroup {
+    /// the place of the whole group in pool_groups
+    #[prost(uint32, tag = "1")]
+    pub group: u32,
+    /// empty: the pools without one. Unique for a group
+    #[prost(string, tag = "2")]
+    pub label: ::prost::alloc::string::String,
+    /// of the group that has only these pools
+    #[prost(string, tag = "3")]
+    pub uuid: ::prost::alloc::string::String,
 }
 /// A limit of a rate that scripts ask by its name. Each text that they give with it has a rate of its own.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1849,6 +1864,8 @@ pub enum ScriptEvent {
     SslHandshakeDone = 13,
     /// at layer 4: first bytes of the client have come; no server is chosen yet
     L4Request = 14,
+    /// at layer 4: first bytes of the server have come; the client has got none
+    L4Response = 15,
 }
 impl ScriptEvent {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1872,6 +1889,7 @@ impl ScriptEvent {
             Self::ClientSslClientHello => "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO",
             Self::SslHandshakeDone => "SCRIPT_EVENT_SSL_HANDSHAKE_DONE",
             Self::L4Request => "SCRIPT_EVENT_L4_REQUEST",
+            Self::L4Response => "SCRIPT_EVENT_L4_RESPONSE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1892,6 +1910,7 @@ impl ScriptEvent {
             "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO" => Some(Self::ClientSslClientHello),
             "SCRIPT_EVENT_SSL_HANDSHAKE_DONE" => Some(Self::SslHandshakeDone),
             "SCRIPT_EVENT_L4_REQUEST" => Some(Self::L4Request),
+            "SCRIPT_EVENT_L4_RESPONSE" => Some(Self::L4Response),
             _ => None,
         }
     }

@@ -23,7 +23,7 @@ type PoolGroup struct {
 	Metadata      string            `json:"service_metadata"`
 	Members       []PoolGroupMember `json:"members" items:"1024"`
 	MinServers    uint32            `json:"min_servers" min:"1" max:"65535" also:"0"`
-	// labels are numbers unless there are PriorityLabels
+	// labels are numbers unless there are PriorityLabels, or these are only for scripts
 	ImplicitLabels    bool        `json:"implicit_priority_labels"`
 	PriorityLabelsRef string      `json:"priority_labels_ref" ref:"prioritylabels"`
 	FailAction        *FailAction `json:"fail_action"` // nil: that of its pools
@@ -61,10 +61,6 @@ func init() {
 			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
-		Unread: []schema.Rule{
-			schema.NoEffect("without priority_labels_ref, priority labels are numbers anyway",
-				"implicit_priority_labels"),
-		},
 	})
 }
 
@@ -76,15 +72,16 @@ func (g *PoolGroup) Validate() *schema.FieldError {
 			return refuse(at+".pool_ref", "is members[%d] already", earlier)
 		}
 		first[member.PoolRef] = i
-		if _, isNumber := member.Number(); !isNumber && g.PriorityLabelsRef == "" {
+		if _, isNumber := member.Number(); !isNumber && g.PriorityLabelsRef == "" && !g.ImplicitLabels {
 			return refuse(at+".priority_label", "%s is no number from 0 to 4294967295: give one, the highest comes "+
-				"first, or give priority_labels_ref", schema.Show(member.PriorityLabel))
+				"first, or give priority_labels_ref, or implicit_priority_labels if only DataScripts choose by labels",
+				schema.Show(member.PriorityLabel))
 		}
 	}
 	return g.FailAction.check("fail_action")
 }
 
-// Number is the priority of a label that is a number. Without a label it is 0.
+// Number is the priority of a label that is a number. Without a label it is 0, and with another one.
 func (m *PoolGroupMember) Number() (priority uint32, isNumber bool) {
 	number, err := strconv.ParseUint(cmp.Or(m.PriorityLabel, "0"), 10, 32)
 	return uint32(number), err == nil

@@ -10,17 +10,36 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// unservedFunctions are the functions of Avi that raise an error on engines, by their tables; without names: all of
-// them. The same list stands in dataplane/script/src/avi/unserved.rs.
-var unservedFunctions = map[string]string{
-	"avi.vs":           "set_session_id host",
-	"avi.vs.analytics": "",
-	"avi.http":         "disable saml_session_cookie",
-	"avi.ssl": "set_ssl_profile set_ssl_certificate set_pki_profile renegotiate " +
-		"client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error " +
-		"log_client_cert_verify_error",
-	"avi.utils": "get_geo_from_ip get_ip_reputation",
-	"avi.l4":    "discard modify pause resume send",
+// unserved are functions of Avi that raise an error on engines, and why.
+type unserved struct {
+	table string // "avi.vs"
+	names string // without names: all functions of the table
+	why   string
+}
+
+// unservedFunctions stand in dataplane/script/src/avi/unserved.rs, too.
+var unservedFunctions = []unserved{
+	{"avi.vs", "set_session_id", "Weir keeps no sessions of users"},
+	{"avi.vs", "host", "engines do not know it"},
+	{"avi.vs.analytics", "", "engines keep no metrics that scripts name: log with avi.vs.log, and count with the " +
+		"filters of logs, or in a table with avi.vs.table_insert"},
+	{"avi.http", "disable", "a connection of HTTP does not change to layer 4: give such clients a virtual service " +
+		"with an application profile for layer 4. WebSockets need nothing of that"},
+	{"avi.http", "saml_session_cookie", "Weir has no SAML"},
+	{"avi.ssl", "set_ssl_profile", "use ssl_profile_selectors of the virtual service, which choose by the address " +
+		"of the client, or children with a profile of their own"},
+	{"avi.ssl", "set_ssl_certificate", "the server name chooses among the certificates of the virtual service and " +
+		"of its children"},
+	{"avi.ssl", "set_pki_profile renegotiate", "engines ask for a certificate in the handshake and never later, as " +
+		"TLS 1.3 has no renegotiation. Use ssl_client_certificate_mode of the application profile, and " +
+		"avi.ssl.check_client_cert_validity"},
+	{"avi.ssl", "client_cert_verify_mode client_cert_verify_error_string clear_client_cert_verify_error " +
+		"log_client_cert_verify_error", "use avi.ssl.check_client_cert_validity"},
+	{"avi.utils", "get_geo_from_ip", "engines have the addresses of those countries that rules and address groups " +
+		"name: give country_codes to an ipaddrgroup, and use avi.ipgroup.contains"},
+	{"avi.utils", "get_ip_reputation", "Weir has no database of reputations"},
+	{"avi.l4", "pause resume send", "engines pass on what has come, and send nothing of their own in between: use " +
+		"avi.l4.collect, avi.l4.modify and avi.l4.discard"},
 }
 
 // naming are the functions whose first argument names an object, with the field of the set that must have it. They
@@ -86,9 +105,9 @@ func (s *VSDataScriptSet) Misnamed(nameOf func(reference string) string) []schem
 func (s *VSDataScriptSet) Idle() []schema.Kept {
 	var found []schema.Kept
 	s.eachCall(func(field, function string, call *ast.FuncCallExpr) {
-		if isUnserved(function) {
+		if why := whyUnserved(function); why != "" {
 			found = append(found, schema.Kept{Field: field, Why: fmt.Sprintf("line %d: %s raises an error, because "+
-				"engines do not serve it", call.Line(), function)})
+				"engines do not serve it: %s", call.Line(), function, why)})
 		}
 	})
 	for _, named := range s.Names() {
@@ -100,14 +119,15 @@ func (s *VSDataScriptSet) Idle() []schema.Kept {
 	return found
 }
 
-func isUnserved(function string) bool {
-	for path, names := range unservedFunctions {
-		name, isIn := strings.CutPrefix(function, path+".")
-		if isIn && (names == "" || slices.Contains(strings.Fields(names), name)) {
-			return true
+// whyUnserved is empty for a function that engines serve.
+func whyUnserved(function string) string {
+	for _, unserved := range unservedFunctions {
+		name, isIn := strings.CutPrefix(function, unserved.table+".")
+		if isIn && (unserved.names == "" || slices.Contains(strings.Fields(unserved.names), name)) {
+			return unserved.why
 		}
 	}
-	return false
+	return ""
 }
 
 // eachCall visits the calls of functions of avi that scripts name in full, such as avi.http.get_path().

@@ -49,6 +49,7 @@ const (
 	ScriptHello        = "VS_DATASCRIPT_EVT_CLIENT_SSL_CLIENT_HELLO"
 	ScriptHandshake    = "VS_DATASCRIPT_EVT_SSL_HANDSHAKE_DONE"
 	ScriptFirstBytes   = "VS_DATASCRIPT_EVT_L4_REQUEST"
+	ScriptFirstAnswer  = "VS_DATASCRIPT_EVT_L4_RESPONSE"
 	ScriptAuth         = "VS_DATASCRIPT_EVT_HTTP_AUTH"
 	ScriptPostAuth     = "VS_DATASCRIPT_EVT_HTTP_POST_AUTH"
 	ScriptRequest      = "VS_DATASCRIPT_EVT_HTTP_REQ"
@@ -61,15 +62,23 @@ const (
 )
 
 // scriptEvents are those in which engines run scripts.
-var scriptEvents = []string{ScriptAccept, ScriptPreConnect, ScriptHello, ScriptHandshake, ScriptFirstBytes, ScriptAuth,
-	ScriptPostAuth, ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse,
-	ScriptResponseData,
-	ScriptFailure, ScriptShortage}
+var scriptEvents = []string{ScriptAccept, ScriptPreConnect, ScriptHello, ScriptHandshake, ScriptFirstBytes,
+	ScriptFirstAnswer,
+	ScriptAuth, ScriptPostAuth, ScriptRequest, ScriptRequestData, ScriptChoice, ScriptResponse,
+	ScriptResponseData, ScriptFailure, ScriptShortage}
+
+// whyNoEvent says why engines run no scripts in other events that Avi has.
+var whyNoEvent = map[string]string{
+	"VS_DATASCRIPT_EVT_DNS_REQ":  whyNoDNS,
+	"VS_DATASCRIPT_EVT_DNS_RESP": whyNoDNS,
+}
+
+const whyNoDNS = "Weir has no application profile for DNS, and its virtual services answer no queries themselves"
 
 var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, ScriptResponseData, ScriptShortage,
 	ScriptRequestData, ScriptFailure, ScriptChoice, ScriptAuth, ScriptPostAuth,
 	ScriptAccept, ScriptHandshake, ScriptPreConnect, ScriptHello, ScriptFirstBytes, "VS_DATASCRIPT_EVT_DNS_REQ",
-	"VS_DATASCRIPT_EVT_DNS_RESP", "VS_DATASCRIPT_EVT_L4_RESPONSE", "VS_DATASCRIPT_EVT_MAX")
+	"VS_DATASCRIPT_EVT_DNS_RESP", ScriptFirstAnswer, "VS_DATASCRIPT_EVT_MAX")
 
 // Engines refuse longer scripts.
 const scriptBytesMost = 64 << 10
@@ -95,6 +104,9 @@ func (s *VSDataScriptSet) Validate() *schema.FieldError {
 	for i, script := range s.Scripts {
 		at := fmt.Sprintf("datascript[%d].", i)
 		if !slices.Contains(scriptEvents, script.Event) {
+			if why := whyNoEvent[script.Event]; why != "" {
+				return refuse(at+"evt", "engines run no scripts in %s: %s", script.Event, why)
+			}
 			return refuse(at+"evt", "engines run no scripts in %s: use one of %s", script.Event,
 				strings.Join(scriptEvents, ", "))
 		}

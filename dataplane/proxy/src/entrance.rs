@@ -4,7 +4,8 @@ use std::{cell::RefCell, net::SocketAddr};
 
 use weir_balance::HashKey;
 use weir_rules::DecidedBy;
-use weir_snapshot::Destination;
+use weir_script::Persist;
+use weir_snapshot::{Destination, Pool};
 
 use crate::records::Said;
 
@@ -37,6 +38,21 @@ pub(crate) struct Sent {
     pub server: Option<u32>,
     /// What pools go by that choose servers by a hash.
     pub key: Option<HashKey>,
+    /// They bind it to a server by a key of their own.
+    pub persist: Option<Persist>,
+}
+
+impl Sent {
+    pub fn names_server(&self) -> bool {
+        self.server.is_some() || self.persist.is_some()
+    }
+
+    /// The dense id of the server that scripts name, or bind the tunnel to, if the pool has it.
+    pub fn server_in(&self, pool: &Pool) -> Option<u32> {
+        let bound = self.persist.as_ref().and_then(|persist| persist.server);
+        let bound = || pool.servers.iter().find(|server| Some(server.address) == bound).map(|server| server.id);
+        self.server.or_else(bound)
+    }
 }
 
 /// What a PROXY header says of a client's connection, besides who the client is.

@@ -329,7 +329,9 @@ impl Proxy {
                 self.core.pools.forget_carrier(server.place, conn);
                 self.unreserve(server.back.as_ref().and_then(|back| back.sole), conn);
             }
-            State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
+            State::Connecting(_) | State::Handshaking(_) | State::Busy(_) | State::Answering { .. } => {
+                self.core.pools.end(server.place);
+            }
             State::Idle => self.core.pools.forget_idle(server.place, conn),
             State::Reserved { client } => self.unreserve(Some(client), conn),
         }

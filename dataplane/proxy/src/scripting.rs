@@ -37,8 +37,10 @@ pub(crate) struct Steered {
     pub persist: Option<Persist>,
     /// Bytes of the request's body that scripts want to see; 0: nothing.
     pub collect: usize,
-    /// Bytes of the client that scripts wait for; 0: for nothing.
+    /// Bytes of the client, or of its server, that scripts wait for; 0: for nothing.
     pub awaits: usize,
+    /// What goes on in the place of the bytes that scripts have seen of a connection, if that is something else.
+    pub bytes: Option<Vec<u8>>,
     /// What later events see.
     pub seen: Option<Box<Seen>>,
 }
@@ -307,13 +309,14 @@ impl Steered {
                 }
                 (self.pool, self.within) = (Some(pool.clone()), Within::Pool);
             }
-            Some(Chosen::Group { set, group }) => {
+            Some(Chosen::Group { set, group, labeled }) => {
                 let group: &Arc<PoolGroup> =
-                    scripts.group(set, group).ok_or_else(|| "its pool group is not there".to_owned())?;
+                    scripts.group(set, group, labeled).ok_or_else(|| "its pool group is not there".to_owned())?;
                 (self.within, self.pool, self.server) = (Within::Group(group.clone()), None, None);
             }
         }
         (self.collect, self.awaits) = (acts.collect, acts.awaits);
+        self.bytes = acts.bytes_changed.then(|| seen.body.clone());
         self.persist = acts.persist.or(self.persist.take());
         self.key = acts.hashed.as_deref().map(HashKey::of).or(self.key);
         push(&mut self.edits, acts.edits);

@@ -30,6 +30,8 @@ pub(crate) struct Tunnel {
     /// Of what it carries, from and to the client.
     pub up_bytes: u64,
     pub down_bytes: u64,
+    /// Bytes of the server that scripts wait for, before the client gets any.
+    pub awaited: u32,
     /// The server that could not be reached last, for its record.
     pub lost: Option<Box<OfTunnel>>,
     /// Why it ends, if it has failed.
@@ -61,6 +63,7 @@ impl Tunnel {
             answered_at: None,
             up_bytes: 0,
             down_bytes: 0,
+            awaited: 0,
             lost: None,
             cause: None,
         }
@@ -81,6 +84,7 @@ impl Tunnel {
             answered_at: None,
             up_bytes: 0,
             down_bytes: 0,
+            awaited: 0,
             lost: None,
             cause: None,
         }

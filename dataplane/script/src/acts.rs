@@ -29,6 +29,8 @@ pub enum Chosen {
     Group {
         set: usize,
         group: usize,
+        /// The pools with a label, by their place among those of the set. `None`: all pools of the group.
+        labeled: Option<usize>,
     },
 }
 
@@ -53,8 +55,10 @@ pub struct Acts {
     pub hashed: Option<Vec<u8>>,
     /// Bytes of the body that a script wants to see; 0: nothing.
     pub collect: usize,
-    /// Bytes of the client that a script waits for; 0: for nothing. The event runs again when they are there.
+    /// Bytes of the client, or of its server, that a script waits for; 0: for nothing. The event runs again when they are there.
     pub awaits: usize,
+    /// The bytes of `Seen` are to go on instead of those that have come.
+    pub bytes_changed: bool,
     pub ending: Option<Ending>,
     /// The ending is that of a limit.
     pub beyond: Option<Beyond>,

@@ -12,6 +12,8 @@ pub enum Event {
     Handshaken,
     /// The first bytes of a client have come whose bytes are not parsed. No server is chosen yet.
     FirstBytes,
+    /// The first bytes of its server have come. The client has got none of them.
+    FirstAnswer,
     /// The head of a request has come, and nobody has looked at a token yet.
     Authentication,
     /// The request may go on: its token is good, or it needs none.
@@ -33,12 +35,13 @@ pub enum Event {
 }
 
 impl Event {
-    pub const ALL: [Event; 14] = [
+    pub const ALL: [Event; 15] = [
         Event::Accepted,
         Event::BeforeTls,
         Event::ClientHello,
         Event::Handshaken,
         Event::FirstBytes,
+        Event::FirstAnswer,
         Event::Authentication,
         Event::Authenticated,
         Event::Request,
@@ -58,6 +61,7 @@ impl Event {
             Event::ClientHello => "CLIENT_SSL_CLIENT_HELLO",
             Event::Handshaken => "SSL_HANDSHAKE_DONE",
             Event::FirstBytes => "L4_REQUEST",
+            Event::FirstAnswer => "L4_RESPONSE",
             Event::Authentication => "HTTP_AUTH",
             Event::Authenticated => "HTTP_POST_AUTH",
             Event::Request => "HTTP_REQ",
@@ -73,7 +77,12 @@ impl Event {
     /// Whether it is about a connection, of which no request has come yet.
     pub fn is_of_connection(self) -> bool {
         use Event::*;
-        matches!(self, Accepted | BeforeTls | ClientHello | Handshaken | FirstBytes)
+        matches!(self, Accepted | BeforeTls | ClientHello | Handshaken | FirstBytes | FirstAnswer)
+    }
+
+    /// Whether its scripts see bytes that are not parsed.
+    pub fn is_of_bytes(self) -> bool {
+        matches!(self, Event::FirstBytes | Event::FirstAnswer)
     }
 
     /// Whether its scripts run before it is known whether the request may go on, and what rules make of it.

@@ -30,7 +30,7 @@ pub use event::Event;
 pub use fault::Fault;
 pub use head::Head;
 pub use persist::Persist;
-pub use script::{SOURCE_BYTES_MAX, Script, ScriptSet, Served};
+pub use script::{Label, SOURCE_BYTES_MAX, Script, ScriptSet, Served};
 pub use seen::{Seen, SeenTls, Variable};
 pub use servers::{Census, Servers};
 pub use store::{Store, Stores};

@@ -68,6 +68,7 @@ pub(crate) fn fit(lua: &Lua) -> Result<()> {
     string.raw_set("beginswith", lua.create_function(begins_with)?)?;
     string.raw_set("contains", lua.create_function(contains)?)?;
     string.raw_set("endswith", lua.create_function(ends_with)?)?;
+    string.raw_set("tohex", lua.create_function(to_hex)?)?;
     let sort: Function = lua.load(include_str!("sort.luau")).set_name("=table.sort").eval()?;
     table.raw_set("sort", sort)?;
     let plain_move: Function = table.raw_get("move")?;
@@ -92,6 +93,12 @@ pub(crate) fn guarded(lua: &Lua, path: &str, why: &'static str) -> Result<Table>
 /// A function that only says that it is not served.
 pub(crate) fn unserved(lua: &Lua, path: String) -> Result<Function> {
     lua.create_function(move |_, _: MultiValue| -> Result<()> { Err(Error::runtime(format!("{path} is not served"))) })
+}
+
+fn to_hex(lua: &Lua, text: LuaString) -> Result<LuaString> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    lua.create_string(text.as_bytes().iter().flat_map(digits).collect::<Vec<u8>>())
 }
 
 type Find = (LuaString, LuaString, Option<i64>, Option<Value>);

@@ -96,6 +96,15 @@ pub struct Served {
     pub limit: Option<(Limit, Excess)>,
 }
 
+/// What some pools of a group are called.
+#[derive(Clone, Debug)]
+pub struct Label {
+    /// Empty: they have no label.
+    pub text: String,
+    /// Where they stand among the labeled pools of the set.
+    pub at: usize,
+}
+
 /// Scripts, and what they may name.
 #[derive(Debug, Default)]
 pub struct ScriptSet {
@@ -105,6 +114,8 @@ pub struct ScriptSet {
     /// The names of pools, and of groups of pools.
     pub pools: Vec<String>,
     pub pool_groups: Vec<String>,
+    /// The labels of pools in each of these groups.
+    pub labels: Vec<Vec<Label>>,
     pub string_groups: Vec<Arc<StringGroup>>,
     pub address_groups: Vec<Arc<AddressGroup>>,
     /// By their names.
@@ -115,6 +126,11 @@ impl ScriptSet {
     /// Whether the open connections are to be counted for its scripts.
     pub fn counts_open(&self) -> bool {
         self.scripts.iter().any(|script| script.names_open)
+    }
+
+    /// Whether its scripts may ask for the names of a request.
+    pub fn asks_names(&self) -> bool {
+        self.scripts.iter().any(|script| script.asks_names)
     }
 
     pub fn has(&self, event: Event) -> bool {
@@ -128,11 +144,6 @@ impl ScriptSet {
     /// Makes the string groups ready for what these sources seem to compare, so that no request waits for it.
     pub fn prepare<'s>(&self, sources: impl Iterator<Item = &'s str> + Clone) {
         let functions = [
-    /// Whether its scripts may ask for the names of a request.
-    pub fn asks_names(&self) -> bool {
-        self.scripts.iter().any(|script| script.asks_names)
-    }
-
             ("beginswith", Criterion::BeginsWith),
             ("contains", Criterion::Contains),
             ("endswith", Criterion::EndsWith),

@@ -45,7 +45,8 @@ pub struct Seen {
     pub request: Head,
     pub status: u16,
     pub response: Head,
-    /// What has come of the body of the request or of the response, in the events that are about it.
+    /// What has come of the body of the request or of the response, or of bytes that are not parsed, in the events that are
+    /// about it.
     pub body: Vec<u8>,
     /// That gets the request, or has answered. `None`: a stored response does.
     pub server: Option<SocketAddr>,
@@ -116,6 +117,7 @@ impl Seen {
         self.service.push_str(service);
         (self.is_tunnel, self.is_whole, self.is_asked_only) = (is_tunnel, false, false);
         (self.tls, self.body, self.cause) = (None, Vec::new(), "");
+        self.sends_to(None, "");
     }
 
     /// Begins a new exchange, or shows it anew: what scripts keep stays.

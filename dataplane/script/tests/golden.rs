@@ -7,7 +7,7 @@ use weir_rules::{
     AddressGroup, AddressRange, Addresses, EditKind, Excess, HttpVersion, LocalResponse, Redirect, StringGroup,
 };
 use weir_script::{
-    Acts, Census, Chosen, Ending, Event, Ran, Script, ScriptSet, Scripts, Seen, SeenTls, Served, Servers,
+    Acts, Census, Chosen, Ending, Event, Label, Ran, Script, ScriptSet, Scripts, Seen, SeenTls, Served, Servers,
 };
 use weir_wire::{
     head::{FieldTable, Limits},
@@ -45,6 +45,10 @@ impl Servers for OneUp {
     }
 }
 
+fn label((at, text): (usize, String)) -> Label {
+    Label { text, at }
+}
+
 fn set(event: Event, source: &str) -> ScriptSet {
     let strings = |name: &str, pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -56,7 +60,8 @@ fn set(event: Event, source: &str) -> ScriptSet {
     ScriptSet {
         scripts: vec![script],
         pools: vec!["pool-a".into(), "pool-b".into()],
-        pool_groups: vec!["group-a".into()],
+        pool_groups: vec!["group-a".into(), "group-b".into()],
+        labels: vec![["", "a.test/", "a.test/shop"].map(String::from).into_iter().enumerate().map(label).collect()],
         string_groups: vec![strings("places", &[("/a", "one"), ("/a/b", "two")]), strings("words", &[("bad", "")])],
         limits: vec![("twice".into(), limit("twice"))],
         address_groups: vec![Arc::new(AddressGroup { uuid: String::new(), name: "inside".into(), addresses })],
@@ -214,7 +219,10 @@ fn told(ran: &Ran, seen: &Seen) -> String {
         None => {}
         Some(Chosen::Pool { pool, server: None, .. }) => all.push(format!("pool {pool}")),
         Some(Chosen::Pool { pool, server: Some(server), .. }) => all.push(format!("pool {pool} server {server}")),
-        Some(Chosen::Group { group, .. }) => all.push(format!("group {group}")),
+        Some(Chosen::Group { group, labeled, .. }) => {
+            all.push(format!("group {group}"));
+            all.extend(labeled.map(|at| format!("labeled {at}")));
+        }
     }
     if let Some(persist) = persist {
         let at = persist.server.map(|server| format!(" at {server}")).unwrap_or_default();
@@ -222,6 +230,9 @@ fn told(ran: &Ran, seen: &Seen) -> String {
     }
     if let Some(hashed) = hashed {
         all.push(format!("hashed {}", text_of(hashed)));
+    }
+    if ran.acts.bytes_changed {
+        all.push(format!("bytes {}", text_of(&seen.body)).trim_end().to_owned());
     }
     if ran.acts.awaits > 0 {
         all.push(format!("waits for {} bytes", ran.acts.awaits));

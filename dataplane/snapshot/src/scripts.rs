@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_api::dataplane::v1;
 use weir_rate::{Engines, Limit};
 use weir_rules::Excess;
-use weir_script::{Event, Script, ScriptSet, Served};
+use weir_script::{Event, Label, Script, ScriptSet, Served};
 
 use crate::{
     Pool, PoolGroup, Server, Worker,
@@ -66,6 +66,7 @@ impl Groups<'_> {
                 Ok(v1::ScriptEvent::ClientSslClientHello) => Event::ClientHello,
                 Ok(v1::ScriptEvent::SslHandshakeDone) => Event::Handshaken,
                 Ok(v1::ScriptEvent::L4Request) => Event::FirstBytes,
+                Ok(v1::ScriptEvent::L4Response) => Event::FirstAnswer,
                 Ok(v1::ScriptEvent::Unspecified) | Err(_) => {
                     findings.error(subject, format!("{at}.evt"), "is unknown to this engine; upgrade the engine");
                     continue;
@@ -75,6 +76,13 @@ impl Groups<'_> {
         }
         set.pools = source.pools.iter().map(|pool| pool.name.clone()).collect();
         set.pool_groups = source.pool_groups.iter().map(|group| group.name.clone()).collect();
+        set.labels.resize_with(source.pool_groups.len(), Vec::new);
+        for (at, labeled) in source.labeled_groups.iter().enumerate() {
+            match set.labels.get_mut(labeled.group as usize) {
+                Some(labels) => labels.push(Label { text: labeled.label.clone(), at }),
+                None => findings.error(subject, "pool_group_refs", "have no group to which labeled pools belong"),
+            }
+        }
         let mut is_sound = true;
         for uuid in &source.string_group_uuids {
             match self.strings.find(uuid) {
@@ -118,6 +126,7 @@ pub struct ServiceScripts {
     pub on_client_hello: bool,
     pub on_handshaken: bool,
     pub on_first_bytes: bool,
+    pub on_first_answer: bool,
     pub on_authentication: bool,
     pub on_authenticated: bool,
     pub on_request: bool,
@@ -127,6 +136,8 @@ pub struct ServiceScripts {
     pub on_response_data: bool,
     pub on_failure: bool,
     pub on_shortage: bool,
+    /// Whether some may ask for the names of a request.
+    pub ask_names: bool,
 }
 
 /// What the scripts of a set may choose, in the order of the set.
@@ -134,10 +145,10 @@ pub struct ServiceScripts {
 pub struct Destinations {
     pub pools: Vec<Arc<Pool>>,
     pub groups: Vec<Arc<PoolGroup>>,
+    /// Pools of these with a label.
+    pub labeled: Vec<Arc<PoolGroup>>,
 }
 
-    /// Whether some may ask for the names of a request.
-    pub ask_names: bool,
 /// What the scripts of a virtual service are made of.
 #[derive(Default)]
 pub(crate) struct ScriptParts {
@@ -177,7 +188,7 @@ impl ScriptReader<'_> {
             };
             let set = set?;
             let of_other = |script: &&Script| match source.http {
-                Some(_) => script.event == Event::FirstBytes,
+                Some(_) => script.event.is_of_bytes(),
                 None => !script.event.is_of_connection(),
             };
             if let Some(script) = set.object.scripts.iter().find(of_other) {
@@ -199,14 +210,14 @@ impl ScriptReader<'_> {
                     }
                 }
             }
-            for named in &set.source.pool_groups {
-                match self.pool_groups.find(&named.uuid) {
-                    Some(group) => destinations.groups.push(group?.object.clone()),
-                    None => {
-                        lacks("pool group", &named.uuid);
-                        return None;
-                    }
-                }
+            let named = set.source.pool_groups.iter().map(|named| (&named.uuid, false));
+            for (uuid, is_labeled) in named.chain(set.source.labeled_groups.iter().map(|group| (&group.uuid, true))) {
+                let Some(group) = self.pool_groups.find(uuid) else {
+                    lacks("pool group", uuid);
+                    return None;
+                };
+                let into = if is_labeled { &mut destinations.labeled } else { &mut destinations.groups };
+                into.push(group?.object.clone());
             }
             // Only what would run it fails, and not the whole Plan.
             for fault in set.object.scripts.iter().filter_map(Script::fault) {
@@ -253,6 +264,7 @@ impl ScriptParts {
             on_client_hello: on(Event::ClientHello),
             on_handshaken: on(Event::Handshaken),
             on_first_bytes: on(Event::FirstBytes),
+            on_first_answer: on(Event::FirstAnswer),
             on_authentication: on(Event::Authentication),
             on_authenticated: on(Event::Authenticated),
             on_request: on(Event::Request),
@@ -262,6 +274,7 @@ impl ScriptParts {
             on_response_data: on(Event::ResponseData),
             on_failure: on(Event::Failed),
             on_shortage: on(Event::Unbalanced),
+            ask_names: served.sets.iter().any(|set| set.asks_names()),
             destinations: self.destinations.into(),
             served,
         }))
@@ -274,10 +287,10 @@ impl ServiceScripts {
         match event {
             Event::Accepted => self.on_accepted,
             Event::BeforeTls => self.on_before_tls,
-            ask_names: served.sets.iter().any(|set| set.asks_names()),
             Event::ClientHello => self.on_client_hello,
             Event::Handshaken => self.on_handshaken,
             Event::FirstBytes => self.on_first_bytes,
+            Event::FirstAnswer => self.on_first_answer,
             _ => false,
         }
     }
@@ -297,8 +310,9 @@ impl ServiceScripts {
         self.destinations.get(set)?.pools.get(pool)
     }
 
-    pub fn group(&self, set: usize, group: usize) -> Option<&Arc<PoolGroup>> {
-        self.destinations.get(set)?.groups.get(group)
+    pub fn group(&self, set: usize, group: usize, labeled: Option<usize>) -> Option<&Arc<PoolGroup>> {
+        let of = self.destinations.get(set)?;
+        labeled.map_or_else(|| of.groups.get(group), |at| of.labeled.get(at))
     }
 
     /// The server of a pool that a script names: as the pool does, by address and port, or by address alone.
@@ -322,12 +336,14 @@ impl ServiceScripts {
     }
 
     pub fn groups(&self) -> impl Iterator<Item = &Arc<PoolGroup>> {
-        self.destinations.iter().flat_map(|set| &set.groups)
+        self.destinations.iter().flat_map(|set| set.groups.iter().chain(&set.labeled))
     }
 
     pub(crate) fn is_made_of(&self, parts: &ScriptParts) -> bool {
         let same = |one: &Destinations, other: &Destinations| {
-            are_same(&one.pools, &other.pools) && are_same(&one.groups, &other.groups)
+            are_same(&one.pools, &other.pools)
+                && are_same(&one.groups, &other.groups)
+                && are_same(&one.labeled, &other.labeled)
         };
         are_same(&self.served.sets, &parts.sets)
             && self.served.limit == parts.limit

@@ -15,8 +15,18 @@ use crate::{
     exchange::within::Within,
     io::Io,
     scripting::{Halt, Steered},
+    server::Server,
     tunnel::Tunnel,
 };
+
+/// What scripts want of a connection.
+#[derive(Default)]
+pub(crate) struct Met {
+    /// For how many bytes they wait; 0: for none.
+    pub awaits: usize,
+    /// What goes on in the place of the bytes that they have seen, if that is something else.
+    pub bytes: Option<Vec<u8>>,
+}
 
 impl Client {
     /// Runs the scripts for these events, which come at once.
@@ -61,9 +71,13 @@ impl Client {
             return Ok(false);
         }
         let first = inbox.beginning(FIRST_BYTES_MAX);
-        let awaits = self.meet(io, core, (Event::FirstBytes, false), |seen| {
+        let shown = first.len();
+        let Met { awaits, bytes } = self.meet(io, core, (Event::FirstBytes, false), |seen| {
             (seen.body, seen.is_whole) = (first, is_whole);
         })?;
+        if let Some(bytes) = bytes {
+            self.connection.inbox.replace_beginning(shown, bytes);
+        }
         self.stage = match awaits {
             0 => Stage::Tunnel(Box::new(Tunnel::new(io.now()))),
             bytes => Stage::FirstBytes { awaited: bytes as u32 },
@@ -71,33 +85,50 @@ impl Client {
         Ok(awaits == 0)
     }
 
-    /// Runs the scripts for an event. Returns for how many bytes of the client they wait; 0: for none.
+    /// Shows scripts the first bytes of its server; they are all that come of them, if `is_whole`.
+    pub fn show_answer<I: Io>(
+        &mut self,
+        io: &I,
+        core: &mut Core,
+        server: &Server,
+        (first, is_whole): (Vec<u8>, bool),
+    ) -> Result<Met, Error> {
+        self.meet(io, core, (Event::FirstAnswer, false), |seen| {
+            (seen.body, seen.is_whole) = (first, is_whole);
+            seen.sends_to(Some(server.place.address), &server.pool.name);
+        })
+    }
+
+    /// Runs the scripts for an event.
     fn meet<I: Io>(
         &mut self,
         io: &I,
         core: &mut Core,
         (event, goes_on): (Event, bool),
         see: impl FnOnce(&mut Seen),
-    ) -> Result<usize, Error> {
+    ) -> Result<Met, Error> {
         let service = self.service.clone();
-        let Some(scripts) = service.scripts.as_deref().filter(|scripts| scripts.run_in(event)) else { return Ok(0) };
+        let Some(scripts) = service.scripts.as_deref().filter(|scripts| scripts.run_in(event)) else {
+            return Ok(Met::default());
+        };
         let Core { scripts: scripting, pools, .. } = core;
         let met = scripting.meet(scripts, pools, (event, goes_on), |seen| {
             self.show(seen, io);
             see(seen);
         });
         let said = mem::take(&mut scripting.said);
-        if let Ok(Steered { awaits: bytes @ 1.., .. }) = met {
+        if let Ok(Steered { awaits: awaits @ 1.., .. }) = met {
             // It begins anew then.
-            return Ok(bytes);
+            return Ok(Met { awaits, bytes: None });
         }
         if !said.is_empty() && service.analytics.is_some() {
             self.entrance.get_or_insert_default().say(&said);
         }
         match met {
-            Ok(steered) => {
+            Ok(mut steered) => {
+                let bytes = steered.bytes.take();
                 self.send_by(steered);
-                Ok(0)
+                Ok(Met { awaits: 0, bytes })
             }
             Err(Halt::Ended(Ending::Close { reset }, _)) => Err(Error::Denied { reset }),
             Err(Halt::Ended(..) | Halt::Failed) => Err(Error::ConnectionScript),
@@ -126,16 +157,16 @@ impl Client {
     }
 
     fn send_by(&mut self, steered: Steered) {
-        let Steered { within, pool, server, key, .. } = steered;
+        let Steered { within, pool, server, key, persist, .. } = steered;
         let to = match within {
             Within::Group(group) => Some(Destination::Group(group)),
             Within::Pool | Within::Service => pool.map(Destination::Pool),
         };
-        if to.is_some() || key.is_some() {
+        if to.is_some() || key.is_some() || persist.is_some() {
             let sent = &mut self.entrance.get_or_insert_default().sent;
             // What a later event does not say stays.
             let (to, server) = if to.is_some() { (to, server) } else { (sent.to.take(), sent.server) };
-            *sent = Sent { to, server, key: key.or(sent.key) };
+            *sent = Sent { to, server, key: key.or(sent.key), persist: persist.or(sent.persist.take()) };
         }
     }
 

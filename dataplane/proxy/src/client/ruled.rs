@@ -194,7 +194,7 @@ impl<'p> Ruled<'p> {
 
     /// Adds what scripts want. A pool that a rule has chosen stays.
     pub fn steer(&mut self, steered: Steered) {
-        let Steered { edits, within, pool, server, key, persist, collect, seen, awaits: _ } = steered;
+        let Steered { edits, within, pool, server, key, persist, collect, seen, awaits: _, bytes: _ } = steered;
         if matches!(self.within, Within::Service) {
             (self.within, self.pool, self.server) = (within, pool, server);
         }

@@ -60,6 +60,20 @@ impl Inbox {
         copy
     }
 
+    /// Puts other content in the place of so many first bytes.
+    pub fn replace_beginning(&mut self, bytes: usize, content: Vec<u8>) {
+        let mut left = bytes;
+        while left > 0
+            && let Some(mut piece) = self.pop()
+        {
+            let gone = left.min(piece.len());
+            piece.advance(gone);
+            left -= gone;
+            self.put_back(piece);
+        }
+        self.put_back(Buf::from_vec(content));
+    }
+
     /// How many pieces it holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
@@ -172,6 +186,18 @@ mod tests {
         inbox.head_read(18);
         assert_eq!(inbox.pop().as_deref(), Some(&b"body"[..]));
         assert!(inbox.is_empty());
+    }
+
+    #[test]
+    fn other_content_stands_in_the_place_of_first_bytes() {
+        for (bytes, content, whole) in
+            [(0, "", "abcdef"), (2, "", "cdef"), (5, "xyz", "xyzf"), (6, "", ""), (3, "", "def")]
+        {
+            let mut inbox = inbox(&[b"abc", b"d", b"ef"]);
+            inbox.replace_beginning(bytes, content.as_bytes().to_vec());
+            assert_eq!(inbox.beginning(9), whole.as_bytes());
+            assert_eq!(inbox.is_empty(), whole.is_empty());
+        }
     }
 
     #[test]

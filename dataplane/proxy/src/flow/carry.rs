@@ -60,21 +60,24 @@ impl Proxy {
 
     /// The server's connection is ready: bytes start to cross.
     pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(ends) = self.ends(conn) else { return };
+        let Some(mut ends) = self.ends(conn) else { return };
         ends.client.note_crossing(io.now());
         if let Some(tunnel) = ends.client.tunnel() {
             tunnel.connected_at.get_or_insert(io.now());
         }
         ends.client.await_crossing(io);
+        if ends.client.service.scripts.is_some() {
+            ends.begin_scripted(io.now(), conn);
+        }
         self.carry(io, conn);
     }
 }
 
 /// Both ends of an established tunnel.
-struct Ends<'p> {
-    client: &'p mut Client,
-    server: &'p mut Server,
-    core: &'p mut Core,
+pub(super) struct Ends<'p> {
+    pub client: &'p mut Client,
+    pub server: &'p mut Server,
+    pub core: &'p mut Core,
 }
 
 // Copying bytes.
@@ -171,8 +174,10 @@ impl Proxy {
     fn await_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.connection.line.read(io, client.connection.inbox.is_empty());
-        if client.tunnel().is_some_and(|tunnel| tunnel.server.is_none()) {
-            self.open_tunnel(io, conn, Error::NoServer);
+        match client.tunnel().map(|tunnel| tunnel.server) {
+            Some(None) => self.open_tunnel(io, conn, Error::NoServer),
+            Some(Some(server)) => self.carry_before_answer(io, conn, server),
+            None => {}
         }
     }
 
@@ -201,7 +206,7 @@ impl Ends<'_> {
         }
     }
 
-    fn carry_up<I: Io>(&mut self, io: &mut I) {
+    pub(super) fn carry_up<I: Io>(&mut self, io: &mut I) {
         let (mut in_bulk, mut bytes) = (false, 0);
         while !self.server.connection.line.is_full(io, &self.core.room) {
             let Some(piece) = self.client.connection.inbox.pop() else { break };
@@ -286,7 +291,7 @@ impl Client {
     }
 
     /// Records that bytes have just crossed the tunnel.
-    fn note_crossing(&mut self, now: Time) {
+    pub(super) fn note_crossing(&mut self, now: Time) {
         if let Some(tunnel) = self.tunnel() {
             tunnel.active_at = now;
         }

@@ -64,9 +64,9 @@ impl Proxy {
             let mut key = balance_key(&pool, None, peer, || origin);
             if let Some(sent) = client.sent() {
                 key = sent.key.unwrap_or(key);
-                if sent.server.is_some()
+                if sent.names_server()
                     && left.is_empty()
-                    && let Some(place) = self.place_by_scripts(io, conn, avoided)
+                    && let Some(place) = self.place_by_scripts(io, conn, &pool, avoided)
                 {
                     return Some((pool, place));
                 }

@@ -1,7 +1,9 @@
 //! Scripts for the connections of clients: they may end one, and say where a tunnel goes.
 
+use std::sync::Arc;
+
 use weir_script::Event;
-use weir_snapshot::Destination;
+use weir_snapshot::Pool;
 
 use crate::{
     exchange::Outcome,
@@ -37,14 +39,17 @@ impl Proxy {
         Outcome::NeedsMore
     }
 
-    /// A connection to the server that scripts name, if it takes one.
+    /// A connection to the server of a pool that scripts name, or bind the tunnel to, if it takes one.
     #[cold]
-    pub(crate) fn place_by_scripts<I: Io>(&mut self, io: &mut I, conn: Conn, avoided: &[u32]) -> Option<Place> {
-        let sent = self.clients.find(conn)?.sent()?;
-        let server = sent.server.filter(|server| !avoided.contains(server))?;
-        let Some(Destination::Pool(pool)) = &sent.to else { return None };
-        let pool = pool.clone();
-        let place = self.core.pools.take(io.now(), &pool, server).ok()??;
+    pub(crate) fn place_by_scripts<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        pool: &Arc<Pool>,
+        avoided: &[u32],
+    ) -> Option<Place> {
+        let server = self.clients.find(conn)?.sent()?.server_in(pool).filter(|server| !avoided.contains(server))?;
+        let place = self.core.pools.take(io.now(), pool, server).ok()??;
         let takes_it = self.has_room(io, place)
             && (pool.connect_rate.is_none() || self.core.pools.connect(place, io.now()) != Connect::IsTooMany);
         if !takes_it {

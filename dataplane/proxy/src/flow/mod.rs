@@ -1,5 +1,6 @@
 //! Handlers of events, one file per subject: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
+mod answering;
 mod batch;
 mod caching;
 mod carrier_ends;

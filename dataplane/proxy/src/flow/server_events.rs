@@ -109,7 +109,15 @@ impl Proxy {
         }
         match server.work() {
             Some(work) => self.pass_on(io, conn, work, Error::ServerReset),
-            None => self.close_server(io, conn, Close::Abort),
+            None => self.speaks_unasked(io, conn),
+        }
+    }
+
+    #[cold]
+    fn speaks_unasked<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        match self.servers.find(conn).map(|server| server.state) {
+            Some(State::Answering { client }) => self.hear_answer(io, conn, client),
+            _ => self.close_server(io, conn, Close::Abort),
         }
     }
 
@@ -119,6 +127,7 @@ impl Proxy {
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Handshaking(_) => self.server_lost(io, conn, Error::ServerTls),
+            State::Answering { client } => self.hear_answer(io, conn, client),
             State::Connecting(work) | State::Busy(work) => self.pass_on(io, conn, work, Error::ServerClosed),
         }
     }
@@ -139,7 +148,11 @@ impl Proxy {
     }
 
     pub(crate) fn server_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Some(State::Busy(work)) = self.servers.find(conn).map(|server| server.state) else { return };
+        let work = match self.servers.find(conn).map(|server| server.state) {
+            Some(State::Busy(work)) => work,
+            Some(State::Answering { client }) => return self.proceed(io, client),
+            _ => return,
+        };
         let client = match work {
             Work::Streams => return self.server_carrier_drained(io, conn),
             Work::Exchange(id) => self.exchanges.find(id).map(|exchange| exchange.client),
@@ -192,6 +205,7 @@ impl Proxy {
             State::Connecting(_) | State::Handshaking(_) => self.server_lost(io, conn, Error::ConnectTimeout),
             State::Busy(Work::Streams) => self.server_carrier_deadline(io, conn),
             State::Busy(work) => self.work_failed(io, conn, work, Error::ResponseTimeout),
+            State::Answering { client } => self.fail(io, client, Error::ResponseTimeout),
         }
     }
 
@@ -247,6 +261,10 @@ impl Proxy {
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
             State::Connecting(work) | State::Handshaking(work) => self.connect_failed(io, conn, work, error),
+            State::Answering { client } => {
+                server.life = Life::Lost(error);
+                self.fail(io, client, error);
+            }
             State::Busy(work) => {
                 server.life = Life::Lost(error);
                 match work {

@@ -66,6 +66,10 @@ pub(crate) enum State {
     Handshaking(Work),
     /// Carries the work, or will at the end of the batch.
     Busy(Work),
+    /// Carries the tunnel of this client, of whose first bytes from the server scripts have not seen enough.
+    Answering {
+        client: Conn,
+    },
     /// Stands in the pool for any request.
     Idle,
     /// Waits for the next request of one client, where connections are not shared.
@@ -135,7 +139,7 @@ impl Server {
     pub fn work(&self) -> Option<Work> {
         match self.state {
             State::Connecting(work) | State::Handshaking(work) | State::Busy(work) => Some(work),
-            State::Idle | State::Reserved { .. } => None,
+            State::Answering { .. } | State::Idle | State::Reserved { .. } => None,
         }
     }
 

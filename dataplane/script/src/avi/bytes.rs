@@ -1,13 +1,15 @@
-//! `avi.l4`: the first bytes of a client whose bytes are not parsed; and the module that finds the server name of TLS in
-//! them.
+//! `avi.l4`: the first bytes of a client whose bytes are not parsed, and of its server; and the module that finds the
+//! server name of TLS in them.
+
+use std::ops::Range;
 
 use mlua::{Error, Function, Lua, LuaString, Result, Table};
 use weir_wire::tls::ClientHelloReader;
 
-use super::{IN_FIRST_BYTES, Maker, Now, text::string};
-use crate::library::guarded;
+use super::{Maker, Now, WITH_BYTES, text::string};
+use crate::{event::Event, library::guarded};
 
-/// The most bytes of a client that a script may wait for, and that it sees.
+/// The most bytes of a client, or of its server, that a script may wait for, and that it sees.
 pub const FIRST_BYTES_MAX: usize = 65_000;
 /// The module is there by this name.
 const TLS: &str = "Default-TLS";
@@ -19,27 +21,80 @@ const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
-    maker.put_last("collect", IN_FIRST_BYTES, |_, now, bytes: f64| collect(now, bytes))?;
-    maker.put("read", IN_FIRST_BYTES, |lua, now, args: (Option<f64>, Option<f64>, Option<LuaString>)| {
-        let (bytes, offset, side) = args;
-        if side.is_some_and(|side| *side.as_bytes() != *b"client") {
-            return Err(Error::runtime("reads what the client has sent; no server has sent anything yet"));
-        }
-        let from = place(offset.unwrap_or(0.0))?;
-        let there = now.seen.body.len().saturating_sub(from);
-        let bytes = match place(bytes.unwrap_or(0.0))? {
-            0 => there,
-            bytes => bytes,
-        };
-        if bytes > there {
-            return Err(Error::runtime(format!("only {there} bytes are there: wait for them with avi.l4.collect")));
-        }
-        string(lua, now.seen.body.get(from..from + bytes).unwrap_or_default())
+    maker.put_last("collect", WITH_BYTES, |_, now, bytes: f64| collect(now, bytes))?;
+    maker.put("read", WITH_BYTES, |lua, now, (bytes, offset, side): (Option<f64>, Option<f64>, Side)| {
+        let range = range(now, (bytes, offset, side))?;
+        string(lua, now.seen.body.get(range).unwrap_or_default())
     })?;
-    maker.put_last("ds_done", IN_FIRST_BYTES, |_, now, ()| {
+    maker.put("discard", WITH_BYTES, |_, now, (bytes, offset, side): (Option<f64>, Option<f64>, Side)| {
+        let range = range(now, (bytes, offset, side))?;
+        if !range.is_empty() {
+            now.seen.body.drain(range);
+            now.acts.bytes_changed = true;
+        }
+        Ok(())
+    })?;
+    maker.put("modify", WITH_BYTES, modify)?;
+    maker.put_last("ds_done", WITH_BYTES, |_, now, ()| {
         now.acts.done = true;
         Ok(())
     })
+}
+
+type Side = Option<LuaString>;
+
+/// The bytes that a script means: so many from an offset on; 0, or nothing said: all that are there.
+fn range(now: &Now, (bytes, offset, side): (Option<f64>, Option<f64>, Side)) -> Result<Range<usize>> {
+    check_side(now, side)?;
+    let from = place(offset.unwrap_or(0.0))?;
+    let there = now.seen.body.len().saturating_sub(from);
+    let bytes = match place(bytes.unwrap_or(0.0))? {
+        0 => there,
+        bytes => bytes,
+    };
+    match bytes > there {
+        true => Err(Error::runtime(format!("only {there} bytes are there: wait for them with avi.l4.collect"))),
+        false if there == 0 => Ok(0..0),
+        false => Ok(from..from + bytes),
+    }
+}
+
+/// Scripts see what one end has sent.
+fn check_side(now: &Now, side: Side) -> Result<()> {
+    let (seen, unseen) = match now.event {
+        Event::FirstAnswer => ("server", "the server has sent; what the client has sent is gone"),
+        _ => ("client", "the client has sent; no server has sent anything yet"),
+    };
+    match side.is_some_and(|side| *side.as_bytes() != *seen.as_bytes()) {
+        true => Err(Error::runtime(format!("is about what {unseen}"))),
+        false => Ok(()),
+    }
+}
+
+/// Writes bytes, as hexadecimal digits, over those that stand from an offset on.
+fn modify(_: &Lua, now: &mut Now, (digits, offset, side): (LuaString, Option<f64>, Side)) -> Result<()> {
+    check_side(now, side)?;
+    let from = place(offset.unwrap_or(0.0))?;
+    let there = now.seen.body.len();
+    if from > there {
+        return Err(Error::runtime(format!("only {there} bytes are there: wait for them with avi.l4.collect")));
+    }
+    let bytes = of_hex(&digits.as_bytes())
+        .ok_or_else(|| Error::runtime("takes bytes as hexadecimal digits: give string.tohex(text)"))?;
+    let end = from + bytes.len();
+    if end > FIRST_BYTES_MAX {
+        return Err(Error::runtime(format!("makes more than {FIRST_BYTES_MAX} bytes")));
+    }
+    now.seen.body.splice(from..end.min(there), bytes);
+    now.acts.bytes_changed = true;
+    Ok(())
+}
+
+fn of_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let value = |digit: u8| (digit as char).to_digit(16);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let byte = |[high, low]: &[u8; 2]| Some((value(*high)? << 4 | value(*low)?) as u8);
+    rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
 }
 
 /// How many bytes are there, if there are as many as wanted, or no more come. Else the event ends, and begins anew when

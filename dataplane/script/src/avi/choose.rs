@@ -48,7 +48,7 @@ pub(super) fn fill_pool(maker: &Maker<'_>) -> Result<()> {
 }
 
 /// Each request of a connection may go to another pool.
-fn check_place(now: &Now) -> Result<()> {
+pub(super) fn check_place(now: &Now) -> Result<()> {
     if now.event.is_of_connection() && !now.seen.is_tunnel {
         let name = now.event.name();
         return Err(Error::runtime(format!(
@@ -71,19 +71,28 @@ fn server_name(server: &LuaString, port: Option<Value>) -> Result<String> {
     Ok(if is_v6 { format!("[{server}]:{port}") } else { format!("{server}:{port}") })
 }
 
-fn place_of_pool(now: &Now, wanted: &LuaString) -> Result<usize> {
+pub(super) fn place_of_pool(now: &Now, wanted: &LuaString) -> Result<usize> {
     place(now, wanted, |set| &set.pools, "pool_refs", "pool")
 }
 
 pub(super) fn fill_group(maker: &Maker<'_>) -> Result<()> {
     maker.put("select", WITH_POOLS, |_, now, (wanted, label): (LuaString, Option<Value>)| {
         check_place(now)?;
-        if label.is_some_and(|label| !label.is_nil()) {
-            return Err(Error::runtime("a label is not served"));
-        }
         let group = place(now, &wanted, |set| &set.pool_groups, "pool_group_refs", "pool group")?;
-        now.acts.chosen = Some(Chosen::Group { set: now.set_at, group });
+        let label = label.filter(|label| !label.is_nil()).map(|label| written(&label)).transpose()?;
+        let labeled = label.map(|label| place_of_label(now, group, &label)).transpose()?;
+        now.acts.chosen = Some(Chosen::Group { set: now.set_at, group, labeled });
         Ok(())
+    })
+}
+
+/// The pools with the longest label with which a text begins. Those without a label are the last.
+fn place_of_label(now: &Now, group: usize, text: &[u8]) -> Result<usize> {
+    let labels = now.set().and_then(|set| set.labels.get(group)).into_iter().flatten();
+    let fitting = labels.filter(|label| text.starts_with(label.text.as_bytes()));
+    let longest = fitting.max_by_key(|label| label.text.len());
+    longest.map(|label| label.at).ok_or_else(|| {
+        Error::runtime("the group has no labels: give it implicit_priority_labels, and its members a priority_label")
     })
 }
 

@@ -79,6 +79,7 @@ const BEFORE_FAILURE: Events = &[
     Event::ClientHello,
     Event::Handshaken,
     Event::FirstBytes,
+    Event::FirstAnswer,
     Event::Authentication,
     Event::Authenticated,
     Event::Request,
@@ -89,9 +90,9 @@ const BEFORE_FAILURE: Events = &[
     Event::Unbalanced,
 ];
 /// In which there is a request.
-const OF_REQUESTS: Events = IN_ALL.split_at(5).1;
+const OF_REQUESTS: Events = IN_ALL.split_at(6).1;
 /// In which scripts see a head.
-const WITH_HEAD: Events = BEFORE_FAILURE.split_at(5).1;
+const WITH_HEAD: Events = BEFORE_FAILURE.split_at(6).1;
 /// In which the client's TLS has been agreed on, if it has some.
 const WITH_TLS: Events = BEFORE_FAILURE.split_at(3).1;
 /// In which the server name of its TLS is known.
@@ -112,6 +113,7 @@ const WITH_CLOSE: Events = &[
     Event::ClientHello,
     Event::Handshaken,
     Event::FirstBytes,
+    Event::FirstAnswer,
     Event::Authentication,
     Event::Authenticated,
     Event::Request,
@@ -132,7 +134,7 @@ const WITH_POOLS: Events = &[
     Event::RequestData,
 ];
 /// In which its server is known.
-const WITH_SERVER: Events = &[Event::Balanced, Event::Response, Event::ResponseData];
+const WITH_SERVER: Events = &[Event::FirstAnswer, Event::Balanced, Event::Response, Event::ResponseData];
 /// In which scripts may answer.
 const WITH_ANSWER: Events = &[
     Event::Authentication,
@@ -144,7 +146,7 @@ const WITH_ANSWER: Events = &[
     Event::Failed,
     Event::Unbalanced,
 ];
-const IN_FIRST_BYTES: Events = &[Event::FirstBytes];
+const WITH_BYTES: Events = &[Event::FirstBytes, Event::FirstAnswer];
 const IN_REQUEST: Events = &[Event::Request];
 const IN_RESPONSE: Events = &[Event::Response];
 

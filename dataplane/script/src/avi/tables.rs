@@ -1,12 +1,14 @@
 //! `avi.vs.table_…`: what scripts keep from one request to the next.
 
-use mlua::{Error, IntoLuaMulti, MultiValue, Result, Value};
+use mlua::{Error, IntoLuaMulti, LuaString, MultiValue, Result, Value};
 
 use super::{
-    BEFORE_FAILURE, Maker, Now, WITH_CHOICE,
+    BEFORE_FAILURE, Maker, Now, WITH_POOLS,
+    choose::{check_place, place_of_pool},
     text::{number, read_number, written},
 };
 use crate::{
+    acts::Chosen,
     persist::{Persist, SERVER_BYTES_MAX},
     store::{ENTRY_BYTES_MAX, Key, Store},
 };
@@ -33,9 +35,11 @@ pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {
         let Some(key) = key_of(table, key, value.len())? else { return Ok(false) };
         Ok(now.seen.is_asked_only || store(now)?.insert(&key, &value, life_s, now.seen.now_ns))
     })?;
-    maker.put("persist", WITH_CHOICE, |_, now, (key, life, pool): (Value, Option<Value>, Option<Value>)| {
-        if pool.is_some_and(|pool| !pool.is_nil()) {
-            return Err(Error::runtime("takes a key and seconds: the pool is the one that the request goes to"));
+    maker.put("persist", WITH_POOLS, |_, now, (key, life, pool): (Value, Option<Value>, Option<LuaString>)| {
+        check_place(now)?;
+        if let Some(pool) = pool {
+            let pool = place_of_pool(now, &pool)?;
+            now.acts.chosen = Some(Chosen::Pool { set: now.set_at, pool, server: None });
         }
         let life_s = seconds(life.as_ref(), LIFE_S)?;
         if life_s == 0 {

@@ -19,7 +19,7 @@ const NAMES: [(&str, &str); 10] = [
     ),
     ("avi.utils", "get_geo_from_ip get_ip_reputation"),
     ("avi.crypto", ""),
-    ("avi.l4", "discard modify pause resume send"),
+    ("avi.l4", "pause resume send"),
 ];
 
 pub(super) fn fill(maker: &Maker<'_>) -> Result<()> {

@@ -42,6 +42,7 @@ const (
 	ScriptEvent_SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO ScriptEvent = 12 // the ClientHello has come, and chosen the virtual service
 	ScriptEvent_SCRIPT_EVENT_SSL_HANDSHAKE_DONE      ScriptEvent = 13 // the handshake with the client is complete
 	ScriptEvent_SCRIPT_EVENT_L4_REQUEST              ScriptEvent = 14 // at layer 4: first bytes of the client have come; no server is chosen yet
+	ScriptEvent_SCRIPT_EVENT_L4_RESPONSE             ScriptEvent = 15 // at layer 4: first bytes of the server have come; the client has got none
 )
 
 // Enum value maps for ScriptEvent.
@@ -62,6 +63,7 @@ var (
 		12: "SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO",
 		13: "SCRIPT_EVENT_SSL_HANDSHAKE_DONE",
 		14: "SCRIPT_EVENT_L4_REQUEST",
+		15: "SCRIPT_EVENT_L4_RESPONSE",
 	}
 	ScriptEvent_value = map[string]int32{
 		"SCRIPT_EVENT_UNSPECIFIED":             0,
@@ -79,6 +81,7 @@ var (
 		"SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO": 12,
 		"SCRIPT_EVENT_SSL_HANDSHAKE_DONE":      13,
 		"SCRIPT_EVENT_L4_REQUEST":              14,
+		"SCRIPT_EVENT_L4_RESPONSE":             15,
 	}
 )
 
@@ -120,6 +123,7 @@ type ScriptSet struct {
 	StringGroupUuids  []string               `protobuf:"bytes,6,rep,name=string_group_uuids,json=stringGroupUuids,proto3" json:"string_group_uuids,omitempty"`
 	AddressGroupUuids []string               `protobuf:"bytes,7,rep,name=address_group_uuids,json=addressGroupUuids,proto3" json:"address_group_uuids,omitempty"`
 	Limits            []*ScriptLimit         `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
+	LabeledGroups     []*LabeledGroup        `protobuf:"bytes,9,rep,name=labeled_groups,json=labeledGroups,proto3" json:"labeled_groups,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -210,6 +214,74 @@ func (x *ScriptSet) GetLimits() []*ScriptLimit {
 	return nil
 }
 
+func (x *ScriptSet) GetLabeledGroups() []*LabeledGroup {
+	if x != nil {
+		return x.LabeledGroups
+	}
+	return nil
+}
+
+// The pools of a group that have a label: a group of its own, which scripts choose by the label.
+type LabeledGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"` // the place of the whole group in pool_groups
+	Label         string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`  // empty: the pools without one. Unique for a group
+	Uuid          string                 `protobuf:"bytes,3,opt,name=uuid,proto3" json:"uuid,omitempty"`    // of the group that has only these pools
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LabeledGroup) Reset() {
+	*x = LabeledGroup{}
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LabeledGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LabeledGroup) ProtoMessage() {}
+
+func (x *LabeledGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LabeledGroup.ProtoReflect.Descriptor instead.
+func (*LabeledGroup) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LabeledGroup) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *LabeledGroup) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *LabeledGroup) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
 // A limit of a rate that scripts ask by its name. Each text that they give with it has a rate of its own.
 type ScriptLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -223,7 +295,7 @@ type ScriptLimit struct {
 
 func (x *ScriptLimit) Reset() {
 	*x = ScriptLimit{}
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +307,7 @@ func (x *ScriptLimit) String() string {
 func (*ScriptLimit) ProtoMessage() {}
 
 func (x *ScriptLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[1]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +320,7 @@ func (x *ScriptLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptLimit.ProtoReflect.Descriptor instead.
 func (*ScriptLimit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ScriptLimit) GetName() string {
@@ -290,7 +362,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +374,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[2]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +387,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Script) GetEvent() ScriptEvent {
@@ -349,7 +421,7 @@ type Named struct {
 
 func (x *Named) Reset() {
 	*x = Named{}
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +433,7 @@ func (x *Named) String() string {
 func (*Named) ProtoMessage() {}
 
 func (x *Named) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_scripts_proto_msgTypes[3]
+	mi := &file_dataplane_v1_scripts_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +446,7 @@ func (x *Named) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Named.ProtoReflect.Descriptor instead.
 func (*Named) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_scripts_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Named) GetName() string {
@@ -395,7 +467,7 @@ var File_dataplane_v1_scripts_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\n" +
-	"\x1adataplane/v1/scripts.proto\x12\x11weir.dataplane.v1\"\xe9\x02\n" +
+	"\x1adataplane/v1/scripts.proto\x12\x11weir.dataplane.v1\"\xb1\x03\n" +
 	"\tScriptSet\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x123\n" +
@@ -405,7 +477,12 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"poolGroups\x12,\n" +
 	"\x12string_group_uuids\x18\x06 \x03(\tR\x10stringGroupUuids\x12.\n" +
 	"\x13address_group_uuids\x18\a \x03(\tR\x11addressGroupUuids\x126\n" +
-	"\x06limits\x18\b \x03(\v2\x1e.weir.dataplane.v1.ScriptLimitR\x06limits\"h\n" +
+	"\x06limits\x18\b \x03(\v2\x1e.weir.dataplane.v1.ScriptLimitR\x06limits\x12F\n" +
+	"\x0elabeled_groups\x18\t \x03(\v2\x1f.weir.dataplane.v1.LabeledGroupR\rlabeledGroups\"N\n" +
+	"\fLabeledGroup\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +
+	"\x04uuid\x18\x03 \x01(\tR\x04uuid\"h\n" +
 	"\vScriptLimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x19\n" +
@@ -417,7 +494,7 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"\bposition\x18\x03 \x01(\rR\bposition\"/\n" +
 	"\x05Named\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\xfc\x03\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid*\x9a\x04\n" +
 	"\vScriptEvent\x12\x1c\n" +
 	"\x18SCRIPT_EVENT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SCRIPT_EVENT_HTTP_REQ\x10\x01\x12\x1a\n" +
@@ -434,7 +511,8 @@ const file_dataplane_v1_scripts_proto_rawDesc = "" +
 	"#SCRIPT_EVENT_CLIENT_SSL_PRE_CONNECT\x10\v\x12(\n" +
 	"$SCRIPT_EVENT_CLIENT_SSL_CLIENT_HELLO\x10\f\x12#\n" +
 	"\x1fSCRIPT_EVENT_SSL_HANDSHAKE_DONE\x10\r\x12\x1b\n" +
-	"\x17SCRIPT_EVENT_L4_REQUEST\x10\x0eB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x17SCRIPT_EVENT_L4_REQUEST\x10\x0e\x12\x1c\n" +
+	"\x18SCRIPT_EVENT_L4_RESPONSE\x10\x0fB=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_scripts_proto_rawDescOnce sync.Once
@@ -449,25 +527,27 @@ func file_dataplane_v1_scripts_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_scripts_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_scripts_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_dataplane_v1_scripts_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_dataplane_v1_scripts_proto_goTypes = []any{
-	(ScriptEvent)(0),    // 0: weir.dataplane.v1.ScriptEvent
-	(*ScriptSet)(nil),   // 1: weir.dataplane.v1.ScriptSet
-	(*ScriptLimit)(nil), // 2: weir.dataplane.v1.ScriptLimit
-	(*Script)(nil),      // 3: weir.dataplane.v1.Script
-	(*Named)(nil),       // 4: weir.dataplane.v1.Named
+	(ScriptEvent)(0),     // 0: weir.dataplane.v1.ScriptEvent
+	(*ScriptSet)(nil),    // 1: weir.dataplane.v1.ScriptSet
+	(*LabeledGroup)(nil), // 2: weir.dataplane.v1.LabeledGroup
+	(*ScriptLimit)(nil),  // 3: weir.dataplane.v1.ScriptLimit
+	(*Script)(nil),       // 4: weir.dataplane.v1.Script
+	(*Named)(nil),        // 5: weir.dataplane.v1.Named
 }
 var file_dataplane_v1_scripts_proto_depIdxs = []int32{
-	3, // 0: weir.dataplane.v1.ScriptSet.scripts:type_name -> weir.dataplane.v1.Script
-	4, // 1: weir.dataplane.v1.ScriptSet.pools:type_name -> weir.dataplane.v1.Named
-	4, // 2: weir.dataplane.v1.ScriptSet.pool_groups:type_name -> weir.dataplane.v1.Named
-	2, // 3: weir.dataplane.v1.ScriptSet.limits:type_name -> weir.dataplane.v1.ScriptLimit
-	0, // 4: weir.dataplane.v1.Script.event:type_name -> weir.dataplane.v1.ScriptEvent
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	4, // 0: weir.dataplane.v1.ScriptSet.scripts:type_name -> weir.dataplane.v1.Script
+	5, // 1: weir.dataplane.v1.ScriptSet.pools:type_name -> weir.dataplane.v1.Named
+	5, // 2: weir.dataplane.v1.ScriptSet.pool_groups:type_name -> weir.dataplane.v1.Named
+	3, // 3: weir.dataplane.v1.ScriptSet.limits:type_name -> weir.dataplane.v1.ScriptLimit
+	2, // 4: weir.dataplane.v1.ScriptSet.labeled_groups:type_name -> weir.dataplane.v1.LabeledGroup
+	0, // 5: weir.dataplane.v1.Script.event:type_name -> weir.dataplane.v1.ScriptEvent
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_scripts_proto_init() }
@@ -481,7 +561,7 @@ func file_dataplane_v1_scripts_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_scripts_proto_rawDesc), len(file_dataplane_v1_scripts_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
