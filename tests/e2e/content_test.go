@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -264,7 +265,7 @@ func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
 	})
 }
 
-// The example of docs/content.md, with texts that stand in the pages of the library.
+// Rewriting as docs/content.md has it, of texts that stand in the pages of the library.
 func TestTextsInResponsesAreReplaced(t *testing.T) {
 	more := make(chan struct{})
 	s := policyStage(t, client.Object{}, func(s *stage) {
@@ -273,22 +274,26 @@ func TestTextsInResponsesAreReplaced(t *testing.T) {
 	s.change("virtualservice", "web", func(o client.Object) {
 		o["content_rewrite"] = client.Object{"rsp_rewrite_rules": []any{client.Object{"enable": true, "pairs": []any{
 			client.Object{
-				"search_string":      client.Object{"val": "line "},
-				"replacement_string": client.Object{"val": "row number "}},
+				"search_string": client.Object{"type": "SEARCH_REGEX", "val": `line ([0-9]+)`},
+				"replacement_string": client.Object{
+					"type": "COMBINATION_STRING", "val": "row number $1 for $http_x_who"}},
 			client.Object{"search_string": client.Object{"val": " of a page"}},
 		}}}}
 	})
+	numbered := regexp.MustCompile(`line ([0-9]+)`)
 	want := func(n int) string {
-		return strings.NewReplacer("line ", "row number ", " of a page", "").Replace(pageOf(n))
+		return strings.ReplaceAll(numbered.ReplaceAllString(pageOf(n), "row number ${1} for me"), " of a page", "")
 	}
 	s.eventually("responses are rewritten", func() error {
-		if _, body := readAnswer(t, s.ask(false, "shop.test", "/bytes/5000", "-i")); body != want(5000) {
+		answer := s.ask(false, "shop.test", "/bytes/5000", "-i", "-H", "X-Who: me")
+		if _, body := readAnswer(t, answer); body != want(5000) {
 			return fmt.Errorf("got %s", body)
 		}
 		return nil
 	})
 	for _, n := range []int{128, 5000, 3_000_000} {
-		s.everyWay(fmt.Sprint("/bytes/", n), []string{"-i", "-H", "Accept-Encoding: gzip"}, func(way, text string) {
+		args := []string{"-i", "-H", "Accept-Encoding: gzip", "-H", "X-Who: me"}
+		s.everyWay(fmt.Sprint("/bytes/", n), args, func(way, text string) {
 			head, body := readAnswer(t, text)
 			contains(t, head, `etag: w/"v1"`)
 			if strings.Contains(head, "content-length") || strings.Contains(head, "x-asked: gzip") {

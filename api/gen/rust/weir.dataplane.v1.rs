@@ -982,13 +982,44 @@ pub struct ContentRewrite {
     #[prost(message, repeated, tag = "2")]
     pub pairs: ::prost::alloc::vec::Vec<Replacement>,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Replacement {
-    /// not empty
+    /// a text, not empty
     #[prost(string, tag = "1")]
     pub search: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub replacement: ::prost::alloc::string::String,
+    /// search is a regular expression
+    #[prost(bool, tag = "3")]
+    pub is_expression: bool,
+    /// instead of search: what it stands for; fields are those of the request
+    #[prost(message, optional, tag = "4")]
+    pub search_variable: ::core::option::Option<HeaderValue>,
+    /// instead of replacement
+    #[prost(message, repeated, tag = "5")]
+    pub parts: ::prost::alloc::vec::Vec<ReplacementPart>,
+    /// its place among the pairs of its rule, for findings
+    #[prost(uint32, tag = "6")]
+    pub number: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplacementPart {
+    #[prost(oneof = "replacement_part::Part", tags = "1, 2, 3")]
+    pub part: ::core::option::Option<replacement_part::Part>,
+}
+/// Nested message and enum types in `ReplacementPart`.
+pub mod replacement_part {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Part {
+        #[prost(string, tag = "1")]
+        Text(::prost::alloc::string::String),
+        /// what this group of the expression has found; 0: all of it
+        #[prost(uint32, tag = "2")]
+        Group(u32),
+        /// what it stands for; fields are those of the request
+        #[prost(message, tag = "3")]
+        Variable(super::HeaderValue),
+    }
 }
 /// Compresses responses for clients that take a coding.
 #[derive(Clone, PartialEq, ::prost::Message)]

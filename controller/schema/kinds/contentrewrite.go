@@ -42,12 +42,21 @@ type ReplaceText struct {
 const (
 	searchLiteral  = "SEARCH_LITERAL_STRING"
 	replaceLiteral = "LITERAL_STRING"
+
+	// SearchExpression has engines search for a regular expression.
+	SearchExpression = "SEARCH_REGEX"
+	// SearchVariable has them search for what a variable stands for.
+	SearchVariable = "SEARCH_AVI_VAR"
+	// ReplaceVariable has them write what a variable stands for.
+	ReplaceVariable = "AVI_VAR"
+	// ReplaceCombination has them write texts, variables and groups: see Template.
+	ReplaceCombination = "COMBINATION_STRING"
 )
 
 var (
 	_ = schema.Enum("SearchStringType",
-		"SEARCH_DATASCRIPT_VAR", "SEARCH_AVI_VAR", searchLiteral, "SEARCH_REGEX")
-	_ = schema.Enum("ReplaceStringType", "DATASCRIPT_VAR", "AVI_VAR", replaceLiteral, "COMBINATION_STRING")
+		"SEARCH_DATASCRIPT_VAR", SearchVariable, searchLiteral, SearchExpression)
+	_ = schema.Enum("ReplaceStringType", "DATASCRIPT_VAR", ReplaceVariable, replaceLiteral, ReplaceCombination)
 )
 
 // Limits of the texts, in bytes. An engine holds back so much of a response as may be the beginning of a text.
@@ -55,6 +64,9 @@ const (
 	searchBytesMost      = 1024
 	replacementBytesMost = 16384
 	pairsBytesMost       = 192 << 10
+
+	// matchBytesMost is the longest match of an expression: WINDOW_BYTES of engines.
+	matchBytesMost = 4096
 )
 
 // TypesRef refers to the types of content that are rewritten. Objects from before engines rewrote may have no defaults.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use weir_rules::{Edit, EditKind};
+use weir_rules::{Edit, EditKind, Names, Origin, Value, WantedNames};
 use weir_wire::head::{Fields, ResponseHead};
 
 use crate::{
     compression::{Verdict, holds, judge, length, values},
     media_type::MediaTypes,
-    replacer::{Pair, Pairs, Replacer},
+    pairs::{BadPair, Pair, Pairs},
+    replacer::{Replacer, Values},
 };
 
 /// Which responses are rewritten, and how.
@@ -16,12 +17,13 @@ use crate::{
 pub struct Rewrite {
     types: MediaTypes,
     pairs: Arc<Pairs>,
+    /// What pairs search for or write that each request has of its own.
+    variables: Box<[Value]>,
     removed: [Edit; 3],
 }
 
 impl Rewrite {
-    /// `None`: there is no pair, a text is empty, or the texts are too long together.
-    pub fn new(types: MediaTypes, pairs: &[Pair<'_>]) -> Option<Self> {
+    pub fn new(types: MediaTypes, pairs: Vec<Pair>, variables: Vec<Value>) -> Result<Self, BadPair> {
         // No text is found in encoded content, and parts of content would not fit what is rewritten.
         let removed = ["Accept-Encoding", "Range", "If-Range"].map(|name| Edit {
             kind: EditKind::Remove,
@@ -29,7 +31,8 @@ impl Rewrite {
             cookie: false,
             value: None,
         });
-        Some(Self { types, pairs: Arc::new(Pairs::new(pairs)?), removed })
+        let pairs = Arc::new(Pairs::new(pairs, variables.len())?);
+        Ok(Self { types, pairs, variables: variables.into(), removed })
     }
 
     /// What becomes of the head of each request.
@@ -42,6 +45,13 @@ impl Rewrite {
         self.pairs.bytes()
     }
 
+    /// Which names of requests its variables need.
+    pub fn wanted_names(&self) -> WantedNames {
+        let mut wanted = WantedNames::default();
+        self.variables.iter().for_each(|variable| wanted.note_value(variable));
+        wanted
+    }
+
     /// Whether a response is of those that are rewritten. `holds_weak`: what the request [says](holds_weak).
     pub fn covers(&self, head: &ResponseHead<'_>, holds_weak: bool) -> bool {
         let names_type = values(&head.fields, b"content-type").next().is_some();
@@ -50,8 +60,23 @@ impl Rewrite {
         may && (head.status == 304 || length(&head.fields) != Some(0))
     }
 
-    pub fn replacer(&self) -> Replacer {
-        Replacer::new(self.pairs.clone())
+    /// How many pairs there are.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub fn has_variables(&self) -> bool {
+        !self.variables.is_empty()
+    }
+
+    /// What the variables stand for in a request and its response. `fields`: of the request.
+    pub fn values(&self, origin: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Values {
+        self.variables.iter().map(|variable| Box::from(&*variable.of(origin, fields, names))).collect()
+    }
+
+    /// `values`: what its variables stand for, if it has some.
+    pub fn replacer(&self, values: Option<&Values>) -> Replacer {
+        Replacer::new(self.pairs.clone(), values.cloned())
     }
 }
 

@@ -24,6 +24,13 @@ pub enum TextError {
     TooLarge,
 }
 
+impl TextError {
+    /// Of the text of a syntax error.
+    pub fn of_syntax(error: &str) -> Self {
+        TextError::Regex(one_line(error))
+    }
+}
+
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -71,18 +71,21 @@ impl WantedNames {
     }
 
     pub(crate) fn note(&mut self, edits: &[Edit]) {
-        for edit in edits {
-            match edit.value {
-                Some(Value::Variable(Variable::RequestId)) => self.id = true,
-                Some(Value::Variable(Variable::User)) => self.user = true,
-                _ => {}
-            }
+        edits.iter().filter_map(|edit| edit.value.as_ref()).for_each(|value| self.note_value(value));
+    }
+
+    pub fn note_value(&mut self, value: &Value) {
+        match value {
+            Value::Variable(Variable::RequestId) => self.id = true,
+            Value::Variable(Variable::User) => self.user = true,
+            _ => {}
         }
     }
 }
 
 impl Value {
-    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Cow<'_, [u8]> {
+    /// What it stands for. `fields`: of the head that names of fields are looked up in.
+    pub fn of(&self, from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Cow<'_, [u8]> {
         let tls = |fact: fn(&crate::TlsFacts<'_>) -> String| from.tls.as_ref().map(fact).unwrap_or_default();
         let text = match self {
             Value::Text(text) => return Cow::Borrowed(text.as_bytes()),

@@ -311,9 +311,15 @@ fn rewrite(mut rng: Rng, plan: &mut api::Plan) {
     if !rng.chance(30) {
         return;
     }
-    let pair = |text: &str| api::Replacement { search: text.to_owned(), replacement: text.to_owned() };
+    let pair =
+        |text: &str| api::Replacement { search: text.to_owned(), replacement: text.to_owned(), ..Default::default() };
     let pairs = rng.pick(&[&["ab", "a", "bcd"][..], &["b"], &["abcdefgh", "cd"]]).iter().map(|text| pair(text));
-    let rewrite = api::ContentRewrite { content_types: vec!["text/plain".into()], pairs: pairs.collect() };
+    let mut rewrite = api::ContentRewrite { content_types: vec!["text/plain".into()], pairs: pairs.collect() };
+    if rng.chance(50) {
+        let found = api::ReplacementPart { part: Some(api::replacement_part::Part::Group(0)) };
+        let (search, parts) = (rng.pick(&["a.*?f", "[b-e]+", "a[^h]*h|b"]).to_string(), vec![found]);
+        rewrite.pairs.push(api::Replacement { search, is_expression: true, parts, ..Default::default() });
+    }
     let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
     http.for_each(|http| http.content_rewrite = Some(rewrite.clone()));
 }

@@ -9,7 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_cache::{CacheProfile, Invalidations, Purge, Purges, Settings, Share};
-use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes, Pair, Rewrite};
+use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes, Rewrite};
 use weir_rules::Edit;
 
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     finding::{Findings, Subject},
     path,
     policies::addresses,
+    rewriting,
 };
 
 #[derive(Debug)]
@@ -71,9 +72,12 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> Option<Option<Content>> {
     let Some(http) = &source.http else { return Some(None) };
+    let before = before.and_then(|Before { source, content }| {
+        source.http.as_ref()?.content_rewrite.as_ref().zip(content?.rewrite.as_ref())
+    });
     let rewrite = match &http.content_rewrite {
         None => None,
-        Some(from) => Some(rewrite(service, from, before, findings)?),
+        Some(from) => rewriting::read(service, from, before, findings)?,
     };
     let compression = match &http.compression {
         None => None,
@@ -139,33 +143,6 @@ fn cached(
         Share::of(service.uuid, usize::try_from(bytes).unwrap_or(usize::MAX))
     });
     Some(Cached { profile, invalidations: worker.invalidations.clone(), purges, tag, share })
-}
-
-fn rewrite(
-    service: Subject<'_>,
-    from: &v1::ContentRewrite,
-    before: Option<Before<'_>>,
-    findings: &mut Findings,
-) -> Option<Arc<Rewrite>> {
-    let types = MediaTypes::of(from.content_types.iter().map(String::as_str));
-    if types.is_empty() {
-        findings.warning(service, format!("{REWRITE}.rewritable_content_ref"), "is empty: nothing is rewritten");
-    }
-    // It takes long to make.
-    if let Some(before) = before
-        && before.source.http.as_ref().and_then(|http| http.content_rewrite.as_ref()) == Some(from)
-        && let Some(rewrite) = before.content.and_then(|content| content.rewrite.as_ref())
-    {
-        return Some(rewrite.clone());
-    }
-    let pairs: Vec<Pair<'_>> =
-        from.pairs.iter().map(|pair| (pair.search.as_bytes(), pair.replacement.as_bytes())).collect();
-    let rewrite = Rewrite::new(types, &pairs);
-    if rewrite.is_none() {
-        let message = "has no pairs, an empty text to search for, or too much text";
-        findings.error(service, format!("{REWRITE}.rsp_rewrite_rules"), message);
-    }
-    rewrite.map(Arc::new)
 }
 
 fn compression(service: Subject<'_>, from: &v1::Compression, findings: &mut Findings) -> Option<Compression> {

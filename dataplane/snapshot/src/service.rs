@@ -14,8 +14,8 @@ use weir_rules::NetworkPolicy;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Aim, Analytics, Content, Destination, Finding, Gate, Hosting, Pool, PoolGroup, PoolRules, Role, ServicePolicies,
-    Subnet, Worker, address, analytics,
+    Aim, Analytics, Content, Destination, Finding, Gate, Hosting, NamesWanted, Pool, PoolGroup, PoolRules, Role,
+    ServicePolicies, Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
     content,
     error_pages::{ErrorPages, KeptErrorPages},
@@ -70,6 +70,7 @@ pub struct VirtualService {
     pub policies: Option<Box<ServicePolicies>>,
     /// `None`: no scripts run for its requests.
     pub scripts: Option<Box<ServiceScripts>>,
+    pub names: NamesWanted,
     /// `None`: the content of its responses passes as it is.
     pub content: Option<Box<Content>>,
     /// It has policies, scripts, a group, rules for pools, content, a pool that changes cookies of servers, or a profile
@@ -307,7 +308,9 @@ impl ServiceReader<'_> {
         let counts_open = scripts.as_ref().is_some_and(|scripts| scripts.count_open());
         let want_headers = policies.as_ref().is_some_and(|policies| policies.rules.may_want_headers());
         let analytics = analytics.flatten().map(|analytics| Box::new(analytics.with_rules(want_headers)));
-        let application = application?;
+        let (application, content) = (application?, content?);
+        let scripts_ask = scripts.as_ref().is_some_and(|scripts| scripts.ask_names);
+        let names = NamesWanted::by(policies.as_deref(), content.as_ref(), scripts_ask);
         let tells_keepalive = matches!(&application, Application::Http(http) if http.told_timeout.is_some());
         let object = Arc::new(VirtualService {
             id: id.or(before.map(|kept| kept.object.id)).unwrap_or_else(|| self.ids.take()),
@@ -325,7 +328,7 @@ impl ServiceReader<'_> {
                 || scripts.is_some()
                 || group.is_some()
                 || pool_rules.is_some()
-                || content.as_ref().is_some_and(Option::is_some)
+                || content.is_some()
                 || tells_keepalive,
             pool,
             group,
@@ -333,7 +336,8 @@ impl ServiceReader<'_> {
             error_pages,
             policies,
             scripts,
-            content: content?.map(Box::new),
+            names,
+            content: content.map(Box::new),
             gate: Gate::of(
                 gate?.counting(counts_open),
                 network,

@@ -284,9 +284,13 @@ impl Received<'_> {
         if let (Some(content), Some(http)) = (service.content.as_deref(), service.http())
             && !matches!(self.to_client, Target::Call)
         {
+            let who = (client, called.names.as_ref());
             match self.websocket {
-                None => ruled.look_at_content(content, http, self.head, client),
-                Some(_) => ruled.look_at_rewriting(content, self.head),
+                None => ruled.look_at_content(content, http, self.head, who),
+                Some(_) => ruled.look_at_rewriting(content, self.head, who),
+            }
+            if let Some(names) = &called.names {
+                records.note_names(client.noted, names);
             }
         }
         let pick = |group: &_| Core::choose_pool(pools, (io.now(), io.unix_s()), group, &self.head.fields, client.peer);

@@ -4,14 +4,14 @@ use std::{rc::Rc, sync::Arc};
 
 use weir_rules::{Names, RequestId};
 use weir_script::Seen;
-use weir_snapshot::VirtualService;
+use weir_snapshot::{NamesWanted, VirtualService};
 use weir_tls::ClientCertificate;
 
 use crate::{io::Io, records::Draws};
 
 #[derive(Clone, Default)]
 pub(super) struct Named {
-    /// What scripts make its id of. `None`: none of them asks for names.
+    /// What scripts make its id of. `None`: nobody asks for names.
     number: Option<u64>,
     /// `None`: at most a script wants to know them, and it has to ask.
     pub names: Option<Rc<Names>>,
@@ -20,20 +20,12 @@ pub(super) struct Named {
 impl Named {
     #[cold]
     pub fn of<I: Io>(io: &mut I, draws: &mut Draws, service: &VirtualService) -> Self {
-        let policies = service.policies.as_deref();
-        let scripts_ask = service.scripts.as_ref().is_some_and(|scripts| scripts.ask_names);
-        let is_wanted = policies.is_some_and(|policies| {
-            let knows_users = policies.tokens.is_some() || policies.identity.is_some();
-            policies.rules.wanted_names().is_some() || scripts_ask && knows_users
-        });
-        if !is_wanted && !scripts_ask {
+        if service.names == NamesWanted::Nothing {
             return Self::default();
         }
         let number = draws.next(io);
-        Self {
-            number: scripts_ask.then_some(number),
-            names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))),
-        }
+        let is_wanted = service.names == NamesWanted::Names;
+        Self { number: Some(number), names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))) }
     }
 
     /// The client has shown a good certificate.

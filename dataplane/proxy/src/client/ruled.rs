@@ -147,7 +147,7 @@ impl<'p> Ruled<'p> {
         content: &'p Content,
         http: &HttpProfile,
         head: &RequestHead<'_>,
-        client: &Client,
+        (client, names): (&Client, Option<&Rc<Names>>),
     ) {
         // What scripts make of the body may change what is asked for.
         if let Some(cached) = content.cached.as_ref().filter(|_| self.collect == 0) {
@@ -166,19 +166,33 @@ impl<'p> Ruled<'p> {
         if let Some(compression) = &content.compression {
             self.compressed = Some(compression.wanted(head, self.address_of(client)));
         }
-        self.edit_for_content(content, head);
+        self.edit_for_content(content, head, (client, names));
     }
 
     /// Has the response rewritten, where that is possible, to a request after which the connection may switch to WebSocket.
-    pub fn look_at_rewriting(&mut self, content: &'p Content, head: &RequestHead<'_>) {
+    pub fn look_at_rewriting(
+        &mut self,
+        content: &'p Content,
+        head: &RequestHead<'_>,
+        who: (&Client, Option<&Rc<Names>>),
+    ) {
         if content.rewrite.is_some() {
-            self.edit_for_content(content, head);
+            self.edit_for_content(content, head, who);
         }
     }
 
-    fn edit_for_content(&mut self, content: &'p Content, head: &RequestHead<'_>) {
-        if content.rewrite.is_some() {
-            self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields) });
+    fn edit_for_content(
+        &mut self,
+        content: &'p Content,
+        head: &RequestHead<'_>,
+        (client, names): (&Client, Option<&Rc<Names>>),
+    ) {
+        if let Some(rewrite) = &content.rewrite {
+            let values = rewrite.has_variables().then(|| {
+                let origin = client.origin(self.certificate.as_deref(), self.address_of(client));
+                rewrite.values(&origin, &head.fields, names.map(|names| &**names))
+            });
+            self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields), values });
         }
         for edit in content.edits() {
             self.edits.get_or_insert_default().also_remove(edit);
@@ -286,7 +300,7 @@ impl<'p> Ruled<'p> {
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
         }
-        if let Some(rewriting) = self.rewritten {
+        if let Some(rewriting) = self.rewritten.take() {
             exchange.rewrite_response(rewriting);
         }
         if let Some(what) = self.caching.take() {

@@ -6,7 +6,7 @@
 
 use std::{cell::Cell, time::Duration};
 
-use weir_coding::{Outcome, Pooled, Replacer, Until, Wanted, keeps_trailer};
+use weir_coding::{Outcome, Pooled, Replacer, Until, Values, Wanted, keeps_trailer};
 
 use crate::{buf::Buf, cache::object::Filling, error::Error, exchange::incoming::chunk, io::Io};
 
@@ -24,10 +24,11 @@ pub(crate) struct Compressing {
 }
 
 /// Of an exchange whose response is rewritten if it is of the right type.
-#[derive(Clone, Copy)]
 pub(crate) struct Rewriting {
     /// The client has content of which something was made, under a weak tag.
     pub holds_weak: bool,
+    /// What variables stand for; `None`: there are none.
+    pub values: Option<Values>,
 }
 
 pub(crate) struct Coder {
@@ -132,7 +133,7 @@ impl Coder {
             let room = content_room(out, in_chunks);
             let (most, written) = (room.len(), replacer.write(room));
             out.filled(written);
-            self.taken_bytes += written.max(held_bytes - replacer.held_bytes());
+            self.taken_bytes += written.max(held_bytes - replacer.held_bytes()) + replacer.worked_bytes();
             if written == most {
                 send_out(&mut self.out, &mut self.sent_bytes, in_chunks, io, &mut send);
             }
@@ -141,7 +142,7 @@ impl Coder {
         let mut block = io.buffer();
         let written = replacer.write(block.room());
         block.filled(written);
-        self.taken_bytes += written.max(held_bytes - replacer.held_bytes());
+        self.taken_bytes += written.max(held_bytes - replacer.held_bytes()) + replacer.worked_bytes();
         self.holds_back |= written > 0;
         self.run(io, &block, Until::More, send)
     }

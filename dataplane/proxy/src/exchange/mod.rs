@@ -285,8 +285,8 @@ impl Exchange {
     }
 
     #[inline]
-    pub fn rewriting(&self) -> Option<Rewriting> {
-        self.aside.as_ref()?.rewriting
+    pub fn rewriting(&self) -> Option<&Rewriting> {
+        self.aside.as_ref()?.rewriting.as_ref()
     }
 
     /// Has the cache answer it, or store its response.

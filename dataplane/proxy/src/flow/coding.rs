@@ -242,7 +242,7 @@ fn rewrite(exchange: &Exchange, (received, stored): (&Response<'_>, Option<&Obje
     let whole = stored.filter(|_| head.status == 304).map(|stored| stored.whole(Method::Get).0);
     let covers = rewrite.covers(whole.as_ref().unwrap_or(head), rewriting.holds_weak);
     let has_content = covers && head.status != 304 && Compression::has_content(head, exchange.method);
-    (has_content.then(|| rewrite.replacer()), covers)
+    (has_content.then(|| rewrite.replacer(rewriting.values.as_ref())), covers)
 }
 
 /// Decides about the coding of a response. `is_rewritten`: its length is not known.

@@ -23,6 +23,7 @@ fn replacing(mut plan: api::Plan, pairs: &[(&str, &str)]) -> api::Plan {
     let pair = |(search, replacement): &(&str, &str)| api::Replacement {
         search: (*search).to_owned(),
         replacement: (*replacement).to_owned(),
+        ..Default::default()
     };
     plan.virtual_services[0].http.as_mut().expect("it is of HTTP").content_rewrite = Some(api::ContentRewrite {
         content_types: vec!["text/html".to_owned()],
@@ -121,6 +122,64 @@ fn texts_are_found_across_pieces_of_one_byte_and_across_chunks() {
     let sent = stage.sent(client);
     assert!(sent.ends_with("\r\n0\r\nX-Sum: 1\r\n\r\n"), "{sent}");
     assert_eq!(unchunked(&sent), REWRITTEN);
+}
+
+/// Replaces what an expression finds by a text with its first group, a field of the request, the address of the client, and
+/// its name.
+fn rewriting_by_request(mut plan: api::Plan) -> api::Plan {
+    use api::{HeaderVariable, replacement_part::Part};
+    let part = |part| api::ReplacementPart { part: Some(part) };
+    let variable = |variable: HeaderVariable, field: &str| {
+        let field = field.to_owned();
+        api::HeaderValue { variable: variable.into(), field, ..Default::default() }
+    };
+    let text = |text: &str| part(Part::Text(text.to_owned()));
+    let parts = vec![
+        text("https://"),
+        part(Part::Variable(variable(HeaderVariable::Field, "Host"))),
+        text("/"),
+        part(Part::Group(1)),
+        text("?from="),
+        part(Part::Variable(variable(HeaderVariable::ClientAddress, ""))),
+        text("&id="),
+        part(Part::Variable(variable(HeaderVariable::RequestId, ""))),
+    ];
+    let pairs = vec![
+        api::Replacement { search: "http://([a-z]+)".to_owned(), is_expression: true, parts, ..Default::default() },
+        api::Replacement {
+            search_variable: Some(variable(HeaderVariable::Field, "X-Token")),
+            replacement: "***".to_owned(),
+            ..Default::default()
+        },
+    ];
+    let content_types = vec!["text/html".to_owned()];
+    plan.virtual_services[0].http.as_mut().expect("it is of HTTP").content_rewrite =
+        Some(api::ContentRewrite { content_types, pairs });
+    plan
+}
+
+#[test]
+fn expressions_and_variables_act_by_request_and_across_pieces() {
+    let mut stage = Stage::new(&rewriting_by_request(plan(1)));
+    let mut names = Vec::new();
+    for (host, token, kept) in [("a.test", "X-Token: abc\r\n", "***"), ("b.test", "", "abc")] {
+        let client = stage.client();
+        stage.says(client, format!("GET / HTTP/1.1\r\nHost: {host}\r\n{token}\r\n"));
+        let server = stage.connected();
+        for piece in ok("", "<a href=http://inside/x> abc http:/ http://z").as_bytes().chunks(3) {
+            stage.says(server, piece);
+        }
+        let content = unchunked(&stage.sent(client));
+        let (before, name) = content.rsplit_once("&id=").expect("the name of the request");
+        let first = format!(
+            "<a href=https://{host}/inside?from=10.2.0.1&id={name}/x> {kept} http:/ https://{host}/z?from=10.2.0.1"
+        );
+        assert_eq!(before, first);
+        assert_eq!(name.len(), 13, "{name}");
+        names.push(name.to_owned());
+        stage.gone(client, Gone::Reset);
+    }
+    assert_ne!(names[0], names[1]);
 }
 
 #[test]

@@ -213,7 +213,8 @@ fn edit_of(from: &v1::HeaderEdit) -> Result<Edit, String> {
     Ok(Edit { kind, name: from.name.clone(), cookie: from.cookie, value })
 }
 
-fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
+/// A text of a header field, or a variable.
+pub(crate) fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
     use v1::HeaderVariable;
     Ok(match HeaderVariable::try_from(from.variable) {
         Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => Value::Text(from.text.clone()),

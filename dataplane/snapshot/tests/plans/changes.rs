@@ -108,7 +108,7 @@ fn servers_keep_their_ids_when_others_are_added_and_removed() {
 
 #[test]
 fn rewriting_is_not_made_again_when_the_pool_changes() {
-    let pair = |search: &str| api::Replacement { search: search.to_owned(), replacement: String::new() };
+    let pair = |search: &str| api::Replacement { search: search.to_owned(), ..Default::default() };
     let rewriting =
         |search: &str| api::ContentRewrite { content_types: vec!["text/html".to_owned()], pairs: vec![pair(search)] };
     let worker = worker();

@@ -35,7 +35,7 @@ pub fn datagrams(plan: &mut Plan) -> &mut VirtualService {
 }
 
 fn rewriting(plan: &mut Plan, search: &str) {
-    let pair = Replacement { search: search.to_owned(), replacement: String::new() };
+    let pair = Replacement { search: search.to_owned(), ..Replacement::default() };
     let content_types = if search.is_empty() { vec!["text/html".to_owned()] } else { Vec::new() };
     plan.virtual_services[0].http.as_mut().unwrap().content_rewrite =
         Some(ContentRewrite { content_types, pairs: vec![pair] });
@@ -105,6 +105,17 @@ pub const CASES: &[Case] = &[
     }),
     ("rewriting of no type", |p| rewriting(p, "a")),
     ("rewriting of an empty text", |p| rewriting(p, "")),
+    ("rewriting of what is no expression, beside a text", |p| {
+        rewriting(p, "");
+        let rewrite = p.virtual_services[0].http.as_mut().unwrap().content_rewrite.as_mut().unwrap();
+        let of = |search: &str, number, is_expression| Replacement {
+            search: search.to_owned(),
+            number,
+            is_expression,
+            ..Replacement::default()
+        };
+        rewrite.pairs = vec![of("a", 0, false), of("(", 2, true), of("b*", 5, true)];
+    }),
     ("compression", |p| compressing(p, |_| {})),
     ("compression of nothing", |p| compressing(p, |compression| compression.content_types.clear())),
     ("compression at levels that are none", |p| {

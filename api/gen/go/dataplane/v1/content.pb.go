@@ -126,11 +126,15 @@ func (x *ContentRewrite) GetPairs() []*Replacement {
 }
 
 type Replacement struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Search        string                 `protobuf:"bytes,1,opt,name=search,proto3" json:"search,omitempty"` // not empty
-	Replacement   string                 `protobuf:"bytes,2,opt,name=replacement,proto3" json:"replacement,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Search         string                 `protobuf:"bytes,1,opt,name=search,proto3" json:"search,omitempty"` // a text, not empty
+	Replacement    string                 `protobuf:"bytes,2,opt,name=replacement,proto3" json:"replacement,omitempty"`
+	IsExpression   bool                   `protobuf:"varint,3,opt,name=is_expression,json=isExpression,proto3" json:"is_expression,omitempty"`      // search is a regular expression
+	SearchVariable *HeaderValue           `protobuf:"bytes,4,opt,name=search_variable,json=searchVariable,proto3" json:"search_variable,omitempty"` // instead of search: what it stands for; fields are those of the request
+	Parts          []*ReplacementPart     `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`                                         // instead of replacement
+	Number         uint32                 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`                                      // its place among the pairs of its rule, for findings
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Replacement) Reset() {
@@ -177,6 +181,132 @@ func (x *Replacement) GetReplacement() string {
 	return ""
 }
 
+func (x *Replacement) GetIsExpression() bool {
+	if x != nil {
+		return x.IsExpression
+	}
+	return false
+}
+
+func (x *Replacement) GetSearchVariable() *HeaderValue {
+	if x != nil {
+		return x.SearchVariable
+	}
+	return nil
+}
+
+func (x *Replacement) GetParts() []*ReplacementPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *Replacement) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type ReplacementPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*ReplacementPart_Text
+	//	*ReplacementPart_Group
+	//	*ReplacementPart_Variable
+	Part          isReplacementPart_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplacementPart) Reset() {
+	*x = ReplacementPart{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplacementPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplacementPart) ProtoMessage() {}
+
+func (x *ReplacementPart) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplacementPart.ProtoReflect.Descriptor instead.
+func (*ReplacementPart) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReplacementPart) GetPart() isReplacementPart_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *ReplacementPart) GetText() string {
+	if x != nil {
+		if x, ok := x.Part.(*ReplacementPart_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *ReplacementPart) GetGroup() uint32 {
+	if x != nil {
+		if x, ok := x.Part.(*ReplacementPart_Group); ok {
+			return x.Group
+		}
+	}
+	return 0
+}
+
+func (x *ReplacementPart) GetVariable() *HeaderValue {
+	if x != nil {
+		if x, ok := x.Part.(*ReplacementPart_Variable); ok {
+			return x.Variable
+		}
+	}
+	return nil
+}
+
+type isReplacementPart_Part interface {
+	isReplacementPart_Part()
+}
+
+type ReplacementPart_Text struct {
+	Text string `protobuf:"bytes,1,opt,name=text,proto3,oneof"`
+}
+
+type ReplacementPart_Group struct {
+	Group uint32 `protobuf:"varint,2,opt,name=group,proto3,oneof"` // what this group of the expression has found; 0: all of it
+}
+
+type ReplacementPart_Variable struct {
+	Variable *HeaderValue `protobuf:"bytes,3,opt,name=variable,proto3,oneof"` // what it stands for; fields are those of the request
+}
+
+func (*ReplacementPart_Text) isReplacementPart_Part() {}
+
+func (*ReplacementPart_Group) isReplacementPart_Part() {}
+
+func (*ReplacementPart_Variable) isReplacementPart_Part() {}
+
 // Compresses responses for clients that take a coding.
 type Compression struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
@@ -193,7 +323,7 @@ type Compression struct {
 
 func (x *Compression) Reset() {
 	*x = Compression{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -205,7 +335,7 @@ func (x *Compression) String() string {
 func (*Compression) ProtoMessage() {}
 
 func (x *Compression) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[2]
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -218,7 +348,7 @@ func (x *Compression) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compression.ProtoReflect.Descriptor instead.
 func (*Compression) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Compression) GetContentTypes() []string {
@@ -282,7 +412,7 @@ type RoundTripLevels struct {
 
 func (x *RoundTripLevels) Reset() {
 	*x = RoundTripLevels{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +424,7 @@ func (x *RoundTripLevels) String() string {
 func (*RoundTripLevels) ProtoMessage() {}
 
 func (x *RoundTripLevels) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	mi := &file_dataplane_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +437,7 @@ func (x *RoundTripLevels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTripLevels.ProtoReflect.Descriptor instead.
 func (*RoundTripLevels) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RoundTripLevels) GetLowMs() uint32 {
@@ -347,7 +477,7 @@ type CompressionFilter struct {
 
 func (x *CompressionFilter) Reset() {
 	*x = CompressionFilter{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -359,7 +489,7 @@ func (x *CompressionFilter) String() string {
 func (*CompressionFilter) ProtoMessage() {}
 
 func (x *CompressionFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[4]
+	mi := &file_dataplane_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -372,7 +502,7 @@ func (x *CompressionFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompressionFilter.ProtoReflect.Descriptor instead.
 func (*CompressionFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CompressionFilter) GetLevel() CompressionLevel {
@@ -435,7 +565,7 @@ type CacheCounters struct {
 
 func (x *CacheCounters) Reset() {
 	*x = CacheCounters{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +577,7 @@ func (x *CacheCounters) String() string {
 func (*CacheCounters) ProtoMessage() {}
 
 func (x *CacheCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[5]
+	mi := &file_dataplane_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +590,7 @@ func (x *CacheCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheCounters.ProtoReflect.Descriptor instead.
 func (*CacheCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CacheCounters) GetLookupsTotal() uint64 {
@@ -502,7 +632,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[6]
+	mi := &file_dataplane_v1_content_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +644,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[6]
+	mi := &file_dataplane_v1_content_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +657,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Cache) GetMinBytes() uint32 {
@@ -655,7 +785,7 @@ type Purge struct {
 
 func (x *Purge) Reset() {
 	*x = Purge{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[7]
+	mi := &file_dataplane_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +797,7 @@ func (x *Purge) String() string {
 func (*Purge) ProtoMessage() {}
 
 func (x *Purge) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[7]
+	mi := &file_dataplane_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +810,7 @@ func (x *Purge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Purge.ProtoReflect.Descriptor instead.
 func (*Purge) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Purge) GetNumber() uint64 {
@@ -723,7 +853,7 @@ type CacheTold struct {
 
 func (x *CacheTold) Reset() {
 	*x = CacheTold{}
-	mi := &file_dataplane_v1_content_proto_msgTypes[8]
+	mi := &file_dataplane_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +865,7 @@ func (x *CacheTold) String() string {
 func (*CacheTold) ProtoMessage() {}
 
 func (x *CacheTold) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_content_proto_msgTypes[8]
+	mi := &file_dataplane_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +878,7 @@ func (x *CacheTold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheTold.ProtoReflect.Descriptor instead.
 func (*CacheTold) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CacheTold) GetKind() string {
@@ -772,10 +902,19 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\x1adataplane/v1/content.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"k\n" +
 	"\x0eContentRewrite\x12#\n" +
 	"\rcontent_types\x18\x01 \x03(\tR\fcontentTypes\x124\n" +
-	"\x05pairs\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.ReplacementR\x05pairs\"G\n" +
+	"\x05pairs\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.ReplacementR\x05pairs\"\x87\x02\n" +
 	"\vReplacement\x12\x16\n" +
 	"\x06search\x18\x01 \x01(\tR\x06search\x12 \n" +
-	"\vreplacement\x18\x02 \x01(\tR\vreplacement\"\xdb\x02\n" +
+	"\vreplacement\x18\x02 \x01(\tR\vreplacement\x12#\n" +
+	"\ris_expression\x18\x03 \x01(\bR\fisExpression\x12G\n" +
+	"\x0fsearch_variable\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.HeaderValueR\x0esearchVariable\x128\n" +
+	"\x05parts\x18\x05 \x03(\v2\".weir.dataplane.v1.ReplacementPartR\x05parts\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\rR\x06number\"\x85\x01\n" +
+	"\x0fReplacementPart\x12\x14\n" +
+	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x16\n" +
+	"\x05group\x18\x02 \x01(\rH\x00R\x05group\x12<\n" +
+	"\bvariable\x18\x03 \x01(\v2\x1e.weir.dataplane.v1.HeaderValueH\x00R\bvariableB\x06\n" +
+	"\x04part\"\xdb\x02\n" +
 	"\vCompression\x12#\n" +
 	"\rcontent_types\x18\x01 \x03(\tR\fcontentTypes\x12\x1b\n" +
 	"\tmin_bytes\x18\x02 \x01(\rR\bminBytes\x12!\n" +
@@ -848,34 +987,39 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
 	(*ContentRewrite)(nil),    // 1: weir.dataplane.v1.ContentRewrite
 	(*Replacement)(nil),       // 2: weir.dataplane.v1.Replacement
-	(*Compression)(nil),       // 3: weir.dataplane.v1.Compression
-	(*RoundTripLevels)(nil),   // 4: weir.dataplane.v1.RoundTripLevels
-	(*CompressionFilter)(nil), // 5: weir.dataplane.v1.CompressionFilter
-	(*CacheCounters)(nil),     // 6: weir.dataplane.v1.CacheCounters
-	(*Cache)(nil),             // 7: weir.dataplane.v1.Cache
-	(*Purge)(nil),             // 8: weir.dataplane.v1.Purge
-	(*CacheTold)(nil),         // 9: weir.dataplane.v1.CacheTold
-	(*AddressRange)(nil),      // 10: weir.dataplane.v1.AddressRange
-	(*TextMatch)(nil),         // 11: weir.dataplane.v1.TextMatch
+	(*ReplacementPart)(nil),   // 3: weir.dataplane.v1.ReplacementPart
+	(*Compression)(nil),       // 4: weir.dataplane.v1.Compression
+	(*RoundTripLevels)(nil),   // 5: weir.dataplane.v1.RoundTripLevels
+	(*CompressionFilter)(nil), // 6: weir.dataplane.v1.CompressionFilter
+	(*CacheCounters)(nil),     // 7: weir.dataplane.v1.CacheCounters
+	(*Cache)(nil),             // 8: weir.dataplane.v1.Cache
+	(*Purge)(nil),             // 9: weir.dataplane.v1.Purge
+	(*CacheTold)(nil),         // 10: weir.dataplane.v1.CacheTold
+	(*HeaderValue)(nil),       // 11: weir.dataplane.v1.HeaderValue
+	(*AddressRange)(nil),      // 12: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 13: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
 	2,  // 0: weir.dataplane.v1.ContentRewrite.pairs:type_name -> weir.dataplane.v1.Replacement
-	4,  // 1: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
-	5,  // 2: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
-	0,  // 3: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	10, // 4: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	11, // 5: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
-	8,  // 6: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	11, // 1: weir.dataplane.v1.Replacement.search_variable:type_name -> weir.dataplane.v1.HeaderValue
+	3,  // 2: weir.dataplane.v1.Replacement.parts:type_name -> weir.dataplane.v1.ReplacementPart
+	11, // 3: weir.dataplane.v1.ReplacementPart.variable:type_name -> weir.dataplane.v1.HeaderValue
+	5,  // 4: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
+	6,  // 5: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
+	0,  // 6: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
+	12, // 7: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	13, // 8: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	9,  // 9: weir.dataplane.v1.Cache.purges:type_name -> weir.dataplane.v1.Purge
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_content_proto_init() }
@@ -884,13 +1028,18 @@ func file_dataplane_v1_content_proto_init() {
 		return
 	}
 	file_dataplane_v1_rules_proto_init()
+	file_dataplane_v1_content_proto_msgTypes[2].OneofWrappers = []any{
+		(*ReplacementPart_Text)(nil),
+		(*ReplacementPart_Group)(nil),
+		(*ReplacementPart_Variable)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
