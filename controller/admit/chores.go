@@ -18,9 +18,12 @@ import (
 type chores struct {
 	hashes map[string]string        // by password
 	made   map[string]schema.Object // by the order
-	plain  map[string]plainKey      // by the key and its passphrase
+	plain  map[lockedKey]plainKey
 	next   func() error
 }
+
+// lockedKey is a key under a passphrase.
+type lockedKey struct{ pem, passphrase string }
 
 // plainKey is a key without its passphrase.
 type plainKey struct {
@@ -37,7 +40,7 @@ func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store
 
 // withChores runs a transaction again after each chore that it asks for.
 func (g *Gate) withChores(ctx context.Context, chores *chores, run func() error) error {
-	chores.hashes, chores.made, chores.plain = map[string]string{}, map[string]schema.Object{}, map[string]plainKey{}
+	chores.hashes, chores.made, chores.plain = map[string]string{}, map[string]schema.Object{}, map[lockedKey]plainKey{}
 	for {
 		err := run()
 		if !errors.Is(err, errAsked) {
@@ -75,16 +78,11 @@ func (c *chores) hash(password string) (string, error) {
 
 // decrypt replaces a key under a passphrase with the plain one: engines need it so.
 func (c *chores) decrypt(kind *schema.Kind, object schema.Object) error {
-	if kind.Name != certificateKind {
+	locked, is := lockedKeyOf(kind, object)
+	if !is {
 		return nil
 	}
-	sent, err := schema.Into[kinds.SSLKeyAndCertificate](object)
-	if err != nil || sent.KeyPassphrase == "" || !kinds.IsEncryptedKey(sent.Key) {
-		return nil // a check says what is wrong
-	}
-	key, passphrase := sent.Key, sent.KeyPassphrase
-	id := passphrase + "\x00" + key
-	if made, done := c.plain[id]; done {
+	if made, done := c.plain[locked]; done {
 		if made.err != nil {
 			return &schema.FieldError{Kind: certificateKind, Field: "key", Problem: made.err.Error()}
 		}
@@ -92,11 +90,47 @@ func (c *chores) decrypt(kind *schema.Kind, object schema.Object) error {
 		return nil
 	}
 	c.next = func() error {
-		pem, err := kinds.DecryptKey(key, passphrase)
-		c.plain[id] = plainKey{pem, err}
+		c.unlock(locked)
 		return nil
 	}
 	return errAsked
+}
+
+// lockedKeyOf returns the key of a certificate that is under a passphrase; false: there is none, or a check says what
+// is wrong with it.
+func lockedKeyOf(kind *schema.Kind, object schema.Object) (lockedKey, bool) {
+	if kind.Name != certificateKind {
+		return lockedKey{}, false
+	}
+	sent, err := schema.Into[kinds.SSLKeyAndCertificate](object)
+	if err != nil || sent.KeyPassphrase == "" || !kinds.IsEncryptedKey(sent.Key) {
+		return lockedKey{}, false
+	}
+	return lockedKey{sent.Key, sent.KeyPassphrase}, true
+}
+
+func (c *chores) unlock(locked lockedKey) {
+	if _, done := c.plain[locked]; !done {
+		pem, err := kinds.DecryptKey(locked.pem, locked.passphrase)
+		c.plain[locked] = plainKey{pem, err}
+	}
+}
+
+// alsoUnlock adds the keys of a tree to the chore that its transaction has asked for, so that the transaction does not
+// begin again for each of them.
+func (c *chores) alsoUnlock(tree Tree) {
+	first := c.next
+	c.next = func() error {
+		err := first()
+		if err == nil {
+			tree.each(func(part Tree) {
+				if locked, is := lockedKeyOf(part.Kind, part.Object); is {
+					c.unlock(locked)
+				}
+			})
+		}
+		return err
+	}
 }
 
 // fulfil puts the ordered key and certificate into an object.

@@ -75,20 +75,28 @@ func TestWriteIsRefusedByWhichAGroupTakesWhatAnotherChildWants(t *testing.T) {
 		{"child with a path", "", func() error {
 			return create(serviceKind, "cart", childOfFront("cart", "A.test", "/cart"))
 		}},
-		{"the group gets that path", "kv[1].key: child aaa compares requests with this group (vh_matches[0].rules[0]), " +
-			"and child cart of the same parent wants the same already", func() error { return texts("/x", "/cart") }},
+		{"the group gets that path",
+			"kv[1].key: child aaa compares requests with this group (vh_matches[0].rules[0]), " +
+				"and child cart of the same parent wants the same already", func() error {
+				return texts("/x", "/cart")
+			}},
 		{"the group gets a path of its own child", "", func() error { return texts("/x", "/own") }},
 		{"the group gets a free path", "", func() error { return texts("/x", "/y") }},
-		{"child with a path of the group", "vh_matches[0].rules[0]: is wanted by child aaa of the same parent already, " +
-			"by string group g", func() error { return create(serviceKind, "n", childOfFront("n", "a.test", "/Y")) }},
-		{"child with the same group", `what it wants by string group g ("/x") is wanted by child aaa of the same parent ` +
-			"already, by string group g", func() error {
-			return create(serviceKind, "n", childOfFront("n", "a.test", "/n", "g"))
-		}},
-		{"child with a group that has the path of cart", `what it wants by string group h ("/Cart") is wanted by child ` +
-			"cart of the same parent already", func() error {
-			return create(serviceKind, "n", childOfFront("n", "a.test", "/n", "h"))
-		}},
+		{"child with a path of the group",
+			"vh_matches[0].rules[0]: is wanted by child aaa of the same parent already, " +
+				"by string group g", func() error {
+				return create(serviceKind, "n", childOfFront("n", "a.test", "/Y"))
+			}},
+		{"child with the same group",
+			`what it wants by string group g ("/x") is wanted by child aaa of the same parent ` +
+				"already, by string group g", func() error {
+				return create(serviceKind, "n", childOfFront("n", "a.test", "/n", "g"))
+			}},
+		{"child with a group that has the path of cart",
+			`what it wants by string group h ("/Cart") is wanted by child ` +
+				"cart of the same parent already", func() error {
+				return create(serviceKind, "n", childOfFront("n", "a.test", "/n", "h"))
+			}},
 		{"the same for another host", "", func() error {
 			return create(serviceKind, "n", childOfFront("n", "b.test", "/n", "g", "h"))
 		}},

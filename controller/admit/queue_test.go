@@ -159,6 +159,28 @@ func TestKeyUnderAPassphraseIsStoredWithoutIt(t *testing.T) {
 	}
 }
 
+func TestTheKeysOfATreeAreDecryptedAtOnce(t *testing.T) {
+	gate := openGate(t)
+	kind, _ := schema.Lookup("sslkeyandcertificate")
+	root, _ := schema.Lookup("pool")
+	tree := Tree{Kind: root, Object: schema.Object{"name": "shop"}}
+	for n := range 4 {
+		certificate := encryptedKey(t, "opensesame")
+		certificate["name"] = fmt.Sprint("certificate ", n)
+		certificate["key"] = certificate["key"].(string) + strings.Repeat("\n", n) // as if it were another one
+		tree.Parts = append(tree.Parts, Part{Field: "ssl_key_and_certificate_ref", Tree: Tree{Kind: kind,
+			Object: certificate}})
+	}
+	checked := 0
+	gate.Check(kind.Name, func(*store.View, schema.Object) *schema.FieldError { checked++; return nil })
+	if _, err := gate.CreateTree(t.Context(), gate.by(t, "pool"), tree); err != nil {
+		t.Fatal(err)
+	}
+	if checked != 4 {
+		t.Errorf("4 certificates were checked %d times", checked)
+	}
+}
+
 func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
 	gate := openGate(t)
 	gate.logins.occupy(t)

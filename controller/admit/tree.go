@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -31,6 +32,9 @@ func (g *Gate) CreateTree(ctx context.Context, w Write, tree Tree) ([]*store.Rec
 		err = g.update(ctx, w.chores, func(tx *store.Tx) error {
 			made = nil
 			_, err := g.createTree(tx, w, tree, &made)
+			if errors.Is(err, errAsked) {
+				w.chores.alsoUnlock(tree)
+			}
 			return err
 		})
 	}
@@ -43,6 +47,14 @@ func (g *Gate) CreateTree(ctx context.Context, w Write, tree Tree) ([]*store.Rec
 		g.Audit.noteChange(w, "create", record.Name, change{is: record}, nil)
 	}
 	return made, nil
+}
+
+// each calls visit with a tree and its parts.
+func (t Tree) each(visit func(Tree)) {
+	visit(t)
+	for _, part := range t.Parts {
+		part.Tree.each(visit)
+	}
 }
 
 func (t Tree) mayCreate(w Write) error {
