@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use weir_rules::{Edit, EditKind, Names, Origin, Value, WantedNames};
-use weir_wire::head::{Fields, ResponseHead};
+use weir_rules::{Edit, EditKind, Names, Origin, Value, ValueHead, WantedNames};
+use weir_wire::head::{Fields, RequestHead, ResponseHead};
 
 use crate::{
     compression::{Verdict, holds, judge, length, values},
@@ -69,9 +69,10 @@ impl Rewrite {
         !self.variables.is_empty()
     }
 
-    /// What the variables stand for in a request and its response. `fields`: of the request.
-    pub fn values(&self, origin: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Values {
-        self.variables.iter().map(|variable| Box::from(&*variable.of(origin, fields, names))).collect()
+    /// What the variables stand for in a request and its response. `head`: of the request.
+    pub fn values(&self, origin: &Origin<'_>, head: &RequestHead<'_>, names: Option<&Names>) -> Values {
+        let head = ValueHead::request(head);
+        self.variables.iter().map(|variable| Box::from(&*variable.of(origin, &head, names))).collect()
     }
 
     /// `values`: what its variables stand for, if it has some.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use weir_wire::{
-    head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi},
+    head::{Field, Fields, HeadSink, Name, NameSet, RequestHead, ResponseHead, is_same_in_cgi},
     x509,
 };
 
@@ -46,7 +46,8 @@ pub enum Variable {
     SourceAddress,
     ListenerAddress,
     ListenerPort,
-    /// The first field of this name of the head that is edited.
+    /// The first field of this name of the head that is edited. Of a request, `Host` is the host that it is for: of an
+    /// absolute target, the field counts for nothing (RFC 9112 §3.2.2).
     Field(String),
     TlsVersion,
     TlsCipher,
@@ -83,14 +84,38 @@ impl WantedNames {
     }
 }
 
+/// The head that values of edits are read from.
+pub struct ValueHead<'h> {
+    fields: &'h Fields<'h>,
+    /// Whether it is that of a request, and the host that this is for.
+    host: Option<Option<&'h [u8]>>,
+}
+
+impl<'h> ValueHead<'h> {
+    pub fn request(head: &'h RequestHead<'h>) -> Self {
+        Self { fields: &head.fields, host: Some(head.host) }
+    }
+
+    pub fn response(head: &'h ResponseHead<'h>) -> Self {
+        Self { fields: &head.fields, host: None }
+    }
+
+    fn find(&self, name: &str) -> Option<&'h [u8]> {
+        match self.host {
+            Some(host) if name.eq_ignore_ascii_case("host") => host,
+            _ => self.fields.find(name.as_bytes()),
+        }
+    }
+}
+
 impl Value {
-    /// What it stands for. `fields`: of the head that names of fields are looked up in.
-    pub fn of(&self, from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) -> Cow<'_, [u8]> {
+    /// What it stands for.
+    pub fn of(&self, from: &Origin<'_>, read: &ValueHead<'_>, names: Option<&Names>) -> Cow<'_, [u8]> {
         let tls = |fact: fn(&crate::TlsFacts<'_>) -> String| from.tls.as_ref().map(fact).unwrap_or_default();
         let text = match self {
             Value::Text(text) => return Cow::Borrowed(text.as_bytes()),
             Value::Variable(Variable::Field(name)) => {
-                return Cow::Owned(fields.find(name.as_bytes()).unwrap_or_default().to_vec());
+                return Cow::Owned(read.find(name).unwrap_or_default().to_vec());
             }
             Value::Variable(Variable::ClientAddress) => from.client.to_canonical().to_string(),
             Value::Variable(Variable::SourceAddress) => from.source.to_canonical().to_string(),
@@ -245,8 +270,8 @@ impl<'p> Edits<'p> {
         self.changes.push(Change { edit: Cow::Borrowed(edit), value: None });
     }
 
-    pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>, names: Option<&Names>) {
-        let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields, names));
+    pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, read: &ValueHead<'_>, names: Option<&Names>) {
+        let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, read, names));
         // Mostly these are the first ones, and a list that is made for them takes less work than one that grows.
         if self.changes.is_empty() {
             self.changes = Vec::with_capacity(edits.len());

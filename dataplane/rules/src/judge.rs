@@ -10,7 +10,7 @@ use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
     counted::{Coming, Refusal},
-    edits::{Edit, EditKind, Edits, WantedNames},
+    edits::{Edit, EditKind, Edits, ValueHead, WantedNames},
     limit::RequestLimit,
     names::Names,
     pending::Pending,
@@ -206,7 +206,7 @@ impl Policies {
             judged.rules.add(&rule.name);
             judged.log |= rule.log;
             judged.all_headers |= rule.all_headers;
-            judged.edits.add(&rule.action.edits, from, &head.fields, names);
+            judged.edits.add(&rule.action.edits, from, &ValueHead::response(head), names);
             if let Some(to) = &rule.action.location {
                 let old = head.fields.among(NameSet::of(&[Name::Location])).next();
                 if let Some(new) = old.and_then(|field| to.location(&url_of(field.value)?)) {
@@ -229,7 +229,7 @@ pub struct ResponseJudged<'p> {
 impl<'p> Judged<'p> {
     /// Changes the head also in this way, behind all rules.
     pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
-        self.edits.add(edits, &asked.from, &asked.head.fields, self.names.as_deref());
+        self.edits.add(edits, &asked.from, &ValueHead::request(asked.head), self.names.as_deref());
     }
 
     /// Whether the record of the request tells something of its rules.
@@ -308,7 +308,7 @@ impl<'p> Judged<'p> {
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
         self.request_rules.add(&rule.name);
-        self.edits.add(edits, &asked.from, &asked.head.fields, self.names.as_deref());
+        self.edits.add(edits, &asked.from, &ValueHead::request(asked.head), self.names.as_deref());
         if let Some(rewrite) = rewrite.as_ref().filter(|_| self.edits.target.is_none())
             && let (Some(host), Some(target)) = (rewrite.host(&url), rewrite.target(&url))
         {

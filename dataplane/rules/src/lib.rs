@@ -36,7 +36,7 @@ pub use claims::{ClaimMatch, ClaimValue, ClaimValues, WantedClaim};
 pub use condition::{AddressMatch, Condition, Conditions, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
 pub use counted::Refusal;
 pub use criterion::{Criterion, TextError};
-pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable, WantedNames};
+pub use edits::{Edit, EditKind, Edited, Edits, Value, ValueHead, Variable, WantedNames};
 pub use groups::StringGroup;
 pub use judge::{Choice, Due, Exceeded, Judged, Policies, ResponseJudged, Verdict};
 pub use limit::RequestLimit;

@@ -190,7 +190,7 @@ impl<'p> Ruled<'p> {
         if let Some(rewrite) = &content.rewrite {
             let values = rewrite.has_variables().then(|| {
                 let origin = client.origin(self.certificate.as_deref(), self.address_of(client));
-                rewrite.values(&origin, &head.fields, names.map(|names| &**names))
+                rewrite.values(&origin, head, names.map(|names| &**names))
             });
             self.rewritten = Some(Rewriting { holds_weak: weir_coding::holds_weak(&head.fields), values });
         }

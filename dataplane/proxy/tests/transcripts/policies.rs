@@ -210,6 +210,26 @@ fn url_is_rewritten_for_the_server() {
 }
 
 #[test]
+fn host_in_an_edit_is_that_of_the_target() {
+    let host = api::HeaderValue {
+        variable: api::HeaderVariable::Field.into(),
+        field: "Host".into(),
+        ..api::HeaderValue::default()
+    };
+    let edits = vec![api::HeaderEdit { value: Some(host), ..edit(api::EditKind::Add, "X-Host", None) }];
+    let rules = requests(vec![HttpRequestRule { edits, rule: rule("host", under("/")), ..HttpRequestRule::default() }]);
+    let mut stage = Stage::new(&with(plan(1), rules));
+    for (request, wanted) in [
+        ("GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", "other.test"),
+        // RFC 9112 §3.2.2: the field counts for nothing.
+        ("GET http://shop.test:81/ HTTP/1.1\r\nHost: other.test\r\n\r\n", "shop.test:81"),
+    ] {
+        let head = forwarded(&mut stage, request);
+        assert!(head.contains(&format!("X-Host: {wanted}\r\n")), "{head}");
+    }
+}
+
+#[test]
 fn url_is_rewritten_for_a_server_of_http2() {
     let mut stage = Stage::new(&to_http2(with(plan(1), rewriting())));
     let client = stage.client();

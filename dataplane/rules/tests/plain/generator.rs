@@ -306,7 +306,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => Just(Value::SourceIp),
         1 => Just(Value::VsIp),
         1 => Just(Value::VsPort),
-        1 => select(vec!["X-A", "x-b", "Location"]).prop_map(|name| Value::Header(name.to_owned())),
+        1 => select(vec!["X-A", "x-b", "Location", "host"]).prop_map(|name| Value::Header(name.to_owned())),
         1 => select(vec![Value::TlsProtocol, Value::TlsCipher, Value::TlsServerName]),
     ];
     (what, name, option::of(value), Just(Value::Text("1".to_owned()))).prop_map(
