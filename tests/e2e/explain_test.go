@@ -86,6 +86,36 @@ func TestExplanationTellsRulesInOrder(t *testing.T) {
 	}
 }
 
+func TestDraftOfANewServiceIsAnswered(t *testing.T) {
+	server := echo(t)
+	s := setUp(t, server)
+	const port = 8123
+	with := []any{
+		object{"vsvip": object{"name": "fresh", "vip": list{object{"vip_id": "1",
+			"ip_address": object{"addr": loopback(9), "type": "V4"}}}}},
+		object{"virtualservice": object{"name": "fresh", "vsvip_ref": client.Ref("vsvip", "fresh"),
+			"pool_ref": client.Ref("pool", "web"), "services": list{object{"port": port}}}},
+	}
+	url := fmt.Sprintf("http://shop.test:%d/", port)
+	s.eventually("the engine has its newest configuration, and answers", func() error {
+		engine := s.explained(client.Object{"url": url, "with": with})
+		if engine["error"] != nil || engine["server"] != server || engine["listens"] != true ||
+			!strings.Contains(fmt.Sprint(engine["virtualservice"]), "fresh") {
+			return fmt.Errorf("%v", engine)
+		}
+		return nil
+	})
+	if _, err := s.controller.Session.ByName(s.ctx, "virtualservice", "fresh"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("the draft is stored: %v", err)
+	}
+	if _, err := getOnce(fmt.Sprintf("http://%s:%d/", loopback(9), port)); err == nil {
+		t.Error("the draft is served")
+	}
+	if got := s.curl(plainURL("/")); !strings.HasPrefix(got, "GET /\n") {
+		t.Errorf("the virtual service that is there answers %q", got)
+	}
+}
+
 func TestQuestionsThatLeadNowhereSayWhy(t *testing.T) {
 	s := setUp(t, echo(t))
 	refused := func(fields client.Object, want string) {
