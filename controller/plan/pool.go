@@ -43,7 +43,7 @@ var withoutAlgorithm = map[string]string{
 
 // withoutHash says the same of the input of a hash. The client's address is hashed instead.
 var withoutHash = map[string]string{
-	"LB_ALGORITHM_CONSISTENT_HASH_CALLID": "engines do not read SIP",
+	"LB_ALGORITHM_CONSISTENT_HASH_CALLID": "it is for APPLICATION_PROFILE_TYPE_SIP, and engines do not read SIP",
 }
 
 var hashInputs = map[string]dataplanev1.HashInput{
