@@ -47,14 +47,14 @@ func TestVirtualServicesAreNotServedByAnObjectThatWouldKeepSomebodyOut(t *testin
 	monitored := house.createService("monitored", 8443)
 	delta, _ := engine.planWith(monitored["uuid"])
 	engine.ack(delta)
-	pool, err := house.api.ByName(house.Context(), "pool", "monitored")
+	group, err := house.api.ByName(house.Context(), "serviceenginegroup", "Default-Group")
 	house.must(err)
-	house.must(house.api.Patch(house.Context(), "pool", fmt.Sprint(pool["uuid"]), client.Object{
-		"use_service_ssl_mode": true}))
+	house.must(house.api.Patch(house.Context(), "serviceenginegroup", fmt.Sprint(group["uuid"]), client.Object{
+		"iptables": []any{client.Object{"table": "filter"}}}))
 	if delta = engine.plan(); !slices.Contains(delta.GetRemoved(), fmt.Sprint(monitored["uuid"])) {
 		t.Errorf("it is not taken away: %v", delta)
 	}
 	engine.ack(delta)
-	house.runtimeUntil("virtualservice", monitored, "OPER_DOWN", "use_service_ssl_mode",
-		"no virtual service with this pool is served")
+	house.runtimeUntil("virtualservice", monitored, "OPER_DOWN", "iptables",
+		"no virtual service with this serviceenginegroup is served")
 }

@@ -99,6 +99,7 @@ func (u *unpacker) from(engine string, batch *enginev1.RecordBatch) from {
 		of.servers[one.GetNumber()] = server{
 			id: one.GetServerId(), hostname: u.names.Server(one.GetPoolUuid(), one.GetServerId()),
 			pool: one.GetPoolUuid(), poolName: u.names.Pool(one.GetPoolUuid()),
+			atServicePort: one.GetAtServicePort(),
 		}
 	}
 	return of

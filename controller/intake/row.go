@@ -40,6 +40,7 @@ type named struct {
 
 type server struct {
 	id, hostname, pool, poolName string
+	atServicePort                bool // its port is that of the listener
 }
 
 // fields collects the fields of a row. Those without a value are left out.
@@ -229,7 +230,11 @@ func (f *fields) server(r record.Record, to server) {
 	}
 	if address, err := netip.ParseAddrPort(to.id); err == nil {
 		f.address("server_ip", address.Addr())
-		f.number("server_dest_port", uint64(address.Port()))
+		port := address.Port()
+		if to.atServicePort && r.VIP.IsValid() {
+			port = r.VIP.Port()
+		}
+		f.number("server_dest_port", uint64(port))
 	}
 	if r.ServerLocal.IsValid() {
 		f.address("server_conn_src_ip", r.ServerLocal.Addr())

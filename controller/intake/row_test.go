@@ -117,6 +117,17 @@ func said(rows []wire.Row) string {
 	return text.String()
 }
 
+func TestServerHasThePortOfTheListenerWhereItsPoolSaysSo(t *testing.T) {
+	batch := batchOf(request())
+	batch.Servers[0].AtServicePort = true
+	text := said(unpack(t, batch))
+	for _, want := range []string{`server_ip = "10.0.0.7"`, `server_dest_port = "443"`, `client_dest_port = "443"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+}
+
 func TestARecordBecomesARowWithAvisNames(t *testing.T) {
 	lost := batchOf()
 	lost.Parts = []*enginev1.RecordPart{{Class: 3, Lost: "no room", Tallies: []*enginev1.RecordTally{{

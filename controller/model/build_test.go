@@ -232,7 +232,6 @@ func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
 func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T) {
 	for kind, field := range map[string]string{
 		"virtualservice":     "waf_policy_ref",
-		"pool":               "use_service_ssl_mode",
 		"pkiprofile":         "crls",
 		"serviceenginegroup": "iptables",
 	} {
@@ -244,7 +243,7 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 			t.Fatal("it is closed from the start")
 		}
 		for _, o := range w[kind] {
-			setAt(o, strings.Split(field, "."), map[string]any{"use_service_ssl_mode": true,
+			setAt(o, strings.Split(field, "."), map[string]any{
 				"crls":     []any{schema.Object{"file_ref": "u"}},
 				"iptables": []any{schema.Object{"table": "filter"}}}[field])
 		}

@@ -126,11 +126,10 @@ func (w world) alter(random *rand.Rand, kind string, o schema.Object) schema.Obj
 	case 0:
 		o["name"] = fmt.Sprint("name-", random.IntN(9))
 	case 1:
-		if field := map[string]string{"virtualservice": "waf_policy_ref",
-			"pool": "use_service_ssl_mode"}[kind]; o[field] != nil {
+		if field := "waf_policy_ref"; kind == "virtualservice" && o[field] != nil {
 			delete(o, field)
-		} else if field != "" {
-			o[field] = map[string]any{"waf_policy_ref": "/api/wafpolicy/x", "use_service_ssl_mode": true}[field]
+		} else if kind == "virtualservice" {
+			o[field] = "/api/wafpolicy/x"
 		}
 	case 2:
 		if vips, _ := o["vip"].([]any); len(vips) > 0 {

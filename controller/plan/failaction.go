@@ -94,6 +94,10 @@ func unlike(pool, other *model.Pool) string {
 		return "enable_http2 is set in one of them only"
 	case pool.EnableHTTP2 && (pool.SSLProfile == nil) != (other.SSLProfile == nil):
 		return "one of them has an SSL profile, and HTTP/2 says so in each request"
+	case pool.UseServicePort != other.UseServicePort:
+		return "use_service_port is set in one of them only"
+	case tlsByService(pool) != tlsByService(other):
+		return "use_service_ssl_mode is set in one of them only"
 	case ownCookie(pool) != ownCookie(other):
 		return "only one of them has persistence by this cookie of servers, whose value is not the same for both"
 	case asksName(pool) != asksName(other):

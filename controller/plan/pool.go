@@ -79,6 +79,7 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	}
 	secured, needed := serverTLS(from, report)
 	compiled.Pool.ServerTls = secured
+	checkTLSByService(from, report)
 	parts = append(parts, needed...)
 	return append(parts, &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Pool{Pool: compiled}})
 }
@@ -117,6 +118,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		MinServersUp:            from.MinServersUp,
 		UseServicePort:          from.UseServicePort,
+		TlsByService:            tlsByService(from),
 		InlineHealth:            from.InlineHealthMonitor,
 		RampMs:                  from.ConnectionRampMin * minuteMs,
 		Http2:                   http2ToServers(from),

@@ -96,23 +96,12 @@ func (d *draft) addPools() {
 		d.parts = append(d.parts, partsOf(pool(each, &d.report))...)
 	}
 	if d.vs.HTTP != nil {
-		d.noteServicePorts()
 		return
 	}
 	for _, each := range d.vs.Pools() {
 		if each.Persistence != nil && !keptByAddress(each) {
 			d.report.warn(d.subject, "pool_ref",
 				"pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here", each.Name)
-		}
-	}
-}
-
-// noteServicePorts warns of pools whose servers have the ports of services: connections for requests are shared.
-func (d *draft) noteServicePorts() {
-	for _, pool := range d.vs.Pools() {
-		if pool.UseServicePort {
-			d.report.warn(about("pool", pool.Identity, pool.Named), "use_service_port",
-				"needs layer 4: requests of virtual services with HTTP go to the ports of servers")
 		}
 	}
 }

@@ -58,3 +58,20 @@ func warnUnencrypted(from *model.Pool, report *report) {
 		from.HostCheckEnabled && from.PKIProfile == nil)
 	without("domain_name", "host_check_enabled", len(from.DomainNames) > 0 && !from.HostCheckEnabled)
 }
+
+// tlsByService tells whether connections to servers are encrypted only if those of the clients are.
+func tlsByService(pool *model.Pool) bool { return pool.UseServicePort && pool.UseServiceSSLMode }
+
+// checkTLSByService blocks what would send requests in plain text that came by TLS.
+func checkTLSByService(from *model.Pool, report *report) {
+	subject := about("pool", from.Identity, from.Named)
+	switch {
+	case !tlsByService(from):
+	case from.SSLProfile == nil:
+		report.block(subject, "use_service_ssl_mode", "needs ssl_profile_ref: requests of ports with enable_ssl go to "+
+			"servers by TLS")
+	case from.EnableHTTP2:
+		report.block(subject, "use_service_ssl_mode", "cannot be with enable_http2, whose requests say by what they "+
+			"come: turn one of them off, or use a pool for each kind of port")
+	}
+}

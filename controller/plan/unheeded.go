@@ -162,6 +162,8 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 	{"servers.resolve_server_by_dns", func(p *model.Pool) bool {
 		return slices.ContainsFunc(p.Servers, func(server kinds.Server) bool { return server.LacksName() })
 	}, "needs a hostname that is a name: has no effect"},
+	{"use_service_ssl_mode", func(p *model.Pool) bool { return p.UseServiceSSLMode && !p.UseServicePort },
+		"needs use_service_port: has no effect"},
 	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },
 		"servers are known by address: has no effect"},
 	{"append_port", func(p *model.Pool) bool {

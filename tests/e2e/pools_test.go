@@ -196,3 +196,43 @@ func TestServersHaveThePortOfService(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsHaveThePortOfService(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	host := loopback(40)
+	for _, port := range []int{plainPort, tlsPort} {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		s.must(err)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "port %d, TLS %t", port, r.TLS != nil)
+		}))
+		s.must(server.Listener.Close())
+		server.Listener = listener
+		if port == tlsPort {
+			server.StartTLS()
+		} else {
+			server.Start()
+		}
+		t.Cleanup(server.Close)
+	}
+	s.createVip("web")
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{net.JoinHostPort(host, "9")}),
+		"use_service_port": true, "use_service_ssl_mode": true,
+		"ssl_profile_ref": client.Ref("sslprofile", "System-Standard")})
+	s.create("virtualservice", client.Object{
+		"name": "web", "vsvip_ref": client.Ref("vsvip", "web"), "pool_ref": client.Ref("pool", "web"),
+		"ssl_key_and_certificate_refs": list{client.Ref("sslkeyandcertificate", "System-Default-Cert")},
+		"services":                     list{object{"port": plainPort}, object{"port": tlsPort, "enable_ssl": true}}})
+	s.waitUp("web")
+	for range 2 { // on new connections, and on those that are kept
+		for scheme, port := range map[string]int{"http": plainPort, "https": tlsPort} {
+			at := net.JoinHostPort(vip, strconv.Itoa(port))
+			if got, want := s.curl(scheme+"://"+at+"/"), fmt.Sprintf("port %d, TLS %t", port,
+				port == tlsPort); got != want {
+				t.Errorf("%s: got %q", at, got)
+			}
+		}
+	}
+}

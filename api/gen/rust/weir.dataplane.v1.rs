@@ -2838,9 +2838,12 @@ pub struct Pool {
     /// statuses that are no errors of its servers, 400-599
     #[prost(message, repeated, tag = "360")]
     pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
-    /// at layer 4: connections and sessions go to the port of the listener that their client chose
+    /// connections and sessions go to the port of the listener that their client chose
     #[prost(bool, tag = "668")]
     pub use_service_port: bool,
+    /// and are encrypted only if it has TLS; needs use_service_port and server_tls, and no http2
+    #[prost(bool, tag = "1101")]
+    pub tls_by_service: bool,
     /// a group passes the pool over while fewer are up; 0: 1
     #[prost(uint32, tag = "640")]
     pub min_servers_up: u32,
@@ -3012,6 +3015,9 @@ pub struct RecordedServer {
     pub pool_uuid: ::prost::alloc::string::String,
     #[prost(string, tag = "3")]
     pub server_id: ::prost::alloc::string::String,
+    /// its port is that of the listener
+    #[prost(bool, tag = "1102")]
+    pub at_service_port: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Unrecorded {

@@ -35,6 +35,7 @@ type Pool struct {
 	PoolType            string               `json:"pool_type" enum:"PoolType" default:"POOL_TYPE_GENERIC_APP"`
 	RoutingPool         bool                 `json:"routing_pool" default:"false"`
 	UseServicePort      bool                 `json:"use_service_port" default:"false"`
+	UseServiceSSLMode   bool                 `json:"use_service_ssl_mode"`
 	IgnoreServerPort    bool                 `json:"ignore_server_port" default:"false"`
 	LookupServerByName  bool                 `json:"lookup_server_by_name" default:"false"`
 	DeleteServersOnDNS  bool                 `json:"delete_server_on_dns_refresh" default:"true"`
@@ -106,10 +107,6 @@ func init() {
 			schema.NoEffect(noZones, "servers.availability_zone"),
 		},
 		Kept: []schema.Rule{
-			schema.Closes(
-				"engines do not yet choose TLS to servers by whether the client uses TLS: requests that should be "+
-					"encrypted would go to servers in plain text",
-				"use_service_ssl_mode"),
 			schema.NoEffect("a pool has only the servers in the field servers, and those of ipaddrgroup_ref",
 				"external_autoscale_groups networks nsx_securitygroup resolve_pool_by_dns"),
 			schema.NoEffect("the webhook that makes a server chooses its network", "autoscale_networks"),

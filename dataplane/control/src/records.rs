@@ -119,7 +119,7 @@ impl Sent {
 fn recorded_server(id: u32, pool: &Pool) -> RecordedServer {
     let server = pool.servers.iter().find(|server| server.id == id);
     let server_id = server.map(|server| server.name.clone()).unwrap_or_default();
-    RecordedServer { number: id, pool_uuid: pool.uuid.clone(), server_id }
+    RecordedServer { number: id, pool_uuid: pool.uuid.clone(), server_id, at_service_port: pool.uses_service_port }
 }
 
 /// A virtual service that went and came again has two rows in the worker, and one name.

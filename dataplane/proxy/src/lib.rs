@@ -50,6 +50,7 @@ mod page;
 mod pool;
 mod proxy;
 mod queues;
+mod reach;
 pub mod records;
 mod retries;
 mod scripting;

@@ -72,8 +72,12 @@ pub struct Pool {
     pub queue_depth: Option<usize>,
     /// `None`: connections to its servers may begin as often as they like.
     pub connect_rate: Option<ConnectRate>,
-    /// At layer 4, servers have the ports of the listeners that clients chose.
+    /// Connections and sessions go to the port that their client has connected to.
     pub uses_service_port: bool,
+    /// Those of clients without TLS are not encrypted, although it has TLS.
+    pub tls_by_service: bool,
+    /// Not every connection to a server suits every request: by its port, by whether it is encrypted, or by its TLS name.
+    pub asks_for_reach: bool,
 }
 
 /// How long a server keeps what it has; `None`: until that ends.
@@ -102,7 +106,7 @@ impl Pool {
             || self.connect_rate.as_ref().is_some_and(is_redirect)
     }
 
-    /// Where a server has a connection or session of layer 4, whose client chose this port of the engine.
+    /// Where a server has a session of UDP, whose client chose this port of the engine.
     pub fn address_at(&self, server: SocketAddr, port: u16) -> SocketAddr {
         if self.uses_service_port { SocketAddr::new(server.ip(), port) } else { server }
     }
@@ -148,7 +152,9 @@ impl Pool {
     pub fn takes_requests_of(&self, other: &Self) -> bool {
         let asks_name = |pool: &Self| pool.tls.as_ref().is_some_and(ServerTls::asks_name);
         let names_scheme = |pool: &Self| pool.http2.is_some().then(|| pool.tls.is_some());
+        let by_service = |pool: &Self| (pool.uses_service_port, pool.tls_by_service);
         names_scheme(self) == names_scheme(other)
+            && by_service(self) == by_service(other)
             && asks_name(self) == asks_name(other)
             && self.own_cookie() == other.own_cookie()
     }
@@ -246,6 +252,7 @@ impl PoolReader<'_> {
         if let Some(kept) = before.filter(|kept| kept.source == *source && kept.is_made_of(tls.as_ref())) {
             return Some(kept.clone());
         }
+        check_tls_by_service(source, subject, findings);
         let algorithm = algorithm(source, subject, findings);
         let hash_input = hash_input(source, subject, findings);
         let fail_action = FailAction::of_pool(source, subject, findings);
@@ -305,6 +312,8 @@ impl PoolReader<'_> {
             not_errors,
             connect_rate,
             uses_service_port: source.use_service_port,
+            tls_by_service: source.tls_by_service,
+            asks_for_reach: source.use_service_port || tls.as_ref().is_some_and(|kept| kept.object.asks_name()),
             queue_depth: source.request_queue_depth.map(|depth| self.share(depth) as usize),
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))
@@ -481,6 +490,18 @@ fn persistence(
 /// Of an address, which may be of IPv4 or IPv6.
 pub(crate) fn bits(wanted: Option<u32>) -> u8 {
     wanted.map_or(ADDRESS_BITS, |bits| bits.min(ADDRESS_BITS.into()) as u8)
+}
+
+fn check_tls_by_service(source: &v1::Pool, subject: Subject<'_>, findings: &mut Findings) {
+    let needs = match () {
+        () if !source.tls_by_service => return,
+        () if !source.use_service_port => "use_service_port",
+        () if source.server_tls.is_none() => "ssl_profile_ref",
+        // Requests of HTTP/2 say by what they come.
+        () if source.http2.is_some() => "no enable_http2",
+        () => return,
+    };
+    findings.error(subject, "use_service_ssl_mode", format!("needs {needs}"));
 }
 
 fn ties(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<Ties> {

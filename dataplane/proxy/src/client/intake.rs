@@ -40,6 +40,7 @@ use crate::{
     io::{Conn, Io},
     page,
     pool::{Pools, balance_key},
+    reach::Reach,
     records::Recorder,
     scripting::{self, Halt, Scripting, entering::Entering},
 };
@@ -454,8 +455,9 @@ impl Received<'_> {
                 let binding = persistence.named_by(&head.fields, io.unix_s());
                 (exchange.named, exchange.bond) = (binding.server(), Bond::of(binding).into());
             }
-            exchange.asked_name =
-                pool.tls.as_ref().and_then(|tls| tls.asked_name(host_for_servers(http, head, edits))).map(Box::new);
+            if pool.asks_for_reach {
+                exchange.reach = Reach::of(pool, host_for_servers(http, head, edits), &client.facts);
+            }
         }
         if http.host_to_servers().is_some() {
             exchange.keep_host(head.host.unwrap_or_default());

@@ -27,7 +27,6 @@ use weir_coding::Wanted;
 use weir_policy::{HttpProfile, Prefix};
 use weir_rules::Pending;
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
-use weir_tls::ServerName;
 use weir_wire::{
     head::{BodyLength, Method, RequestHead, Version},
     websocket::Key,
@@ -56,6 +55,7 @@ use crate::{
     },
     head,
     io::{Conn, Io, Time},
+    reach::Reach,
 };
 
 pub(crate) struct Exchange {
@@ -76,8 +76,8 @@ pub(crate) struct Exchange {
     /// The dense id of the server that the client's cookie names.
     pub named: Option<u32>,
     pub bond: Cell<Bond>,
-    /// The server's TLS name that the request determines; `None`: the server's usual name.
-    pub asked_name: Option<Box<ServerName>>,
+    /// What it wants of its connection to a server; `None`: any will do.
+    pub reach: Option<Box<Reach>>,
     /// Dense ids of servers that were tried in vain.
     pub tried: Vec<u32>,
     pub body: Incoming,
@@ -214,7 +214,7 @@ impl Exchange {
             key: HashKey::default(),
             named: None,
             bond: Cell::default(),
-            asked_name: None,
+            reach: None,
             tried: Vec::new(),
             body,
             form: Form::AsReceived,

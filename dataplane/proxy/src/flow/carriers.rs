@@ -146,7 +146,7 @@ impl Proxy {
         let Some(carriers) = core.pools.carriers(place) else { return Ok(offers) };
         for &conn in &carriers.conns {
             let Some(server) = servers.find(conn) else { continue };
-            let (has_life_left, fits) = (server.has_life_left(io.now()), server.asked_name == exchange.asked_name);
+            let (has_life_left, fits) = (server.has_life_left(io.now()), server.reach == exchange.reach);
             let Some(back) = &mut server.back else { continue };
             let suits = fits && back.sole == sole && has_life_left;
             if back.is_unused() && !suits {
@@ -193,9 +193,13 @@ impl Proxy {
         // It will carry other requests, too, and this one may be older than the configuration.
         let pool = self.core.pools.naming(place, &pool).filter(|newest| newest.http2.is_some()).unwrap_or(pool);
         let http2 = pool.http2.ok_or(Error::Defect)?;
-        let fresh = io.connect(place.address);
+        let (at, reach) = match &exchange.reach {
+            None => (place.address, None),
+            Some(reach) => (reach.address(place.address), Some(reach.clone())),
+        };
+        let fresh = io.connect(at);
         let mut server = Server::new(fresh, place, pool, Work::Streams, io.now());
-        server.asked_name.clone_from(&exchange.asked_name);
+        server.reach = reach;
         if let Some(carriers) = self.core.pools.carriers(place) {
             server.back = Some(Box::new(Back::new(&http2, sole, carriers.streams_max(), io.now())));
             carriers.conns.push(fresh);
@@ -315,7 +319,7 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return };
         server.state = State::Idle;
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
-        let passing = server.asked_name.is_some();
+        let passing = server.reach.is_some();
         if let Some(carriers) = self.core.pools.carriers(place) {
             carriers.declines = true;
         }

@@ -13,6 +13,7 @@ use crate::{
     error::Error,
     io::{After, Close, Conn, Io, Time},
     proxy::Proxy,
+    reach::Reach,
     server::{Server, Work},
     tunnel::{Standing, Tunnel},
 };
@@ -37,11 +38,16 @@ impl Proxy {
             return self.fail(io, conn, otherwise);
         };
         let Some(client) = self.clients.find(conn) else { return self.core.pools.end(place) };
-        let at = pool.address_at(place.address, client.facts.listener().port());
+        let (at, reach) = match pool.uses_service_port.then(|| Reach::of(&pool, None, &client.facts)).flatten() {
+            None => (place.address, None),
+            Some(reach) => (reach.address(place.address), Some(reach)),
+        };
         let Some(tunnel) = client.tunnel() else { return self.core.pools.end(place) };
         let server = io.connect(at);
         tunnel.server = Some(server);
-        self.await_connect(io, Server::new(server, place, pool, Work::Tunnel(conn), io.now()));
+        let mut server = Server::new(server, place, pool, Work::Tunnel(conn), io.now());
+        server.reach = reach;
+        self.await_connect(io, server);
     }
 
     /// Sends a PROXY header on a new server connection, if the profile wants one: before TLS and anything else.

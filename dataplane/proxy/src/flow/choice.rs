@@ -117,9 +117,8 @@ impl Proxy {
     pub(super) fn take_idle<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<bool, Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let suits = |idle| {
-            !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
-        };
+        let suits =
+            |idle| !exchange.repeated && servers.find(idle).is_some_and(|server| server.reach == exchange.reach);
         let Some(idle) = core.pools.take_idle(place, suits) else { return Ok(false) };
         exchange.wait_for(Wait::Server(idle));
         self.start_on(io, id, idle);
@@ -136,9 +135,13 @@ impl Proxy {
         pool: Arc<Pool>,
     ) -> Result<(), Error> {
         let exchange = self.exchanges.live(id)?;
-        let fresh = io.connect(place.address);
+        let (at, reach) = match &exchange.reach {
+            None => (place.address, None),
+            Some(reach) => (reach.address(place.address), Some(reach.clone())),
+        };
+        let fresh = io.connect(at);
         let mut server = Server::new(fresh, place, pool, Work::Exchange(id), io.now());
-        server.asked_name.clone_from(&exchange.asked_name);
+        server.reach = reach;
         exchange.wait_for(Wait::Server(fresh));
         self.await_connect(io, server);
         Ok(())
@@ -179,7 +182,7 @@ impl Proxy {
             && server.pool.uuid == pool.uuid
             && server.pool.speaks_like(pool)
             && server.pool.has_same_host(pool, server.place.server, server.place.position)
-            && server.asked_name == exchange.asked_name
+            && server.reach == exchange.reach
             && exchange.named.is_none_or(|named| named == place.server)
             && !exchange.tried.contains(&place.server)
             && server.has_life_left(io.now());

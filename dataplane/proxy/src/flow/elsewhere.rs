@@ -11,6 +11,7 @@ use crate::{
     io::{Conn, Io, Time},
     pool::{Place, balance_key},
     proxy::{ClientSide, Proxy},
+    reach::Reach,
 };
 
 impl Proxy {
@@ -25,7 +26,10 @@ impl Proxy {
             return Ok(());
         }
         let Some((pool, is_backup)) = next else { return self.find_suspect(io, id, otherwise) };
-        let exchange = self.exchanges.live(id)?;
+        let ClientSide { exchange, client, .. } = self.client_side(id)?;
+        if pool.uses_service_port {
+            Reach::again(&mut exchange.reach, &pool, &client.facts);
+        }
         exchange.key = balance_key(&pool, None, peer, || origin);
         exchange.turn_to(pool, is_backup);
         self.find_server(io, id, otherwise)

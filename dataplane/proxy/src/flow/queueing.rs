@@ -8,7 +8,6 @@ use std::sync::Arc;
 use weir_balance::Room;
 use weir_snapshot::Pool;
 use weir_telemetry::Happening;
-use weir_tls::ServerName;
 
 use crate::{
     error::Error,
@@ -16,6 +15,7 @@ use crate::{
     io::{Io, Time},
     pool::{Place, Tie, balance_key},
     proxy::{ClientSide, Proxy},
+    reach::Reach,
 };
 
 /// How many requests leave the queue of a pool in one batch. The others follow in the next one.
@@ -27,7 +27,7 @@ struct Alike {
     speaks_http2: bool,
     /// The group whose other pools may get them.
     group: Option<u32>,
-    asked_name: Option<Box<ServerName>>,
+    reach: Option<Box<Reach>>,
 }
 
 impl Alike {
@@ -37,7 +37,7 @@ impl Alike {
         is_new.then(|| Self {
             speaks_http2: pool.http2.is_some(),
             group: exchange.group().filter(|_| !exchange.is_at_backup()).map(|group| group.id),
-            asked_name: exchange.asked_name.clone(),
+            reach: exchange.reach.clone(),
         })
     }
 }
@@ -187,7 +187,7 @@ impl Proxy {
         let takes_one_more = |conn: &_| {
             let Some(server) = servers.peek(*conn) else { return false };
             let Some(back) = &server.back else { return false };
-            let suits = back.sole == sole && server.asked_name == exchange.asked_name && server.has_life_left(now);
+            let suits = back.sole == sole && server.reach == exchange.reach && server.has_life_left(now);
             back.is_unused() || takes_streams && suits && back.has_room()
         };
         Ok(carriers.conns.iter().any(takes_one_more)

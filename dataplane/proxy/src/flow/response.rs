@@ -281,7 +281,7 @@ impl Parties<'_> {
             return Ok(None);
         }
         server.state = State::Idle;
-        let idle = Idle { conn, passing: server.asked_name.is_some() && server.requests == 1 };
+        let idle = Idle { conn, passing: server.reach.is_some() && server.requests == 1 };
         Ok(core.pools.put_idle(place, idle, &core.limits).map(|spared| (spared, Close::Flush)))
     }
 

@@ -14,6 +14,7 @@ use crate::{
     io::Io,
     pool::balance_key,
     proxy::{ClientSide, Proxy},
+    reach::Reach,
     scripting::{Halt, Steered},
     server::Server,
 };
@@ -102,7 +103,7 @@ impl ClientSide<'_> {
         let (form, head) = (exchange.form, exchange.waiting_head()?.share());
         head::look(&head, form, &mut core.fields, |head| {
             let Some(pool) = &pool else { return };
-            exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+            exchange.reach = Reach::of(pool, head.host, &client.facts);
             if moves {
                 exchange.key = balance_key(pool, Some(head), peer, || origin);
                 let binding = pool.persistence.as_ref().map(|by| by.named_by(&head.fields, io.unix_s()));

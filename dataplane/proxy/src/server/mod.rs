@@ -19,6 +19,7 @@ use crate::{
     io::{Conn, Io, Time},
     limits::Limits,
     pool::Place,
+    reach::Reach,
     server::back::Back,
 };
 
@@ -53,8 +54,8 @@ pub(crate) struct Server {
     pub retry_timeout_ms: u32,
     /// It was opened for requests by HTTP/1.1, whatever else the server speaks.
     pub keeps_to_http1: bool,
-    /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
-    pub asked_name: Option<Box<ServerName>>,
+    /// What a request, or a tunnel, has asked of it. Requests that ask something else use other connections.
+    pub reach: Option<Box<Reach>>,
     /// Of a connection that carries streams. Boxed, because most carry none.
     pub back: Option<Box<Back>>,
 }
@@ -121,7 +122,7 @@ impl Server {
             unproven: true,
             retry_timeout_ms: 0,
             keeps_to_http1: false,
-            asked_name: None,
+            reach: None,
             back: None,
         }
     }
@@ -190,7 +191,8 @@ impl Server {
 
     /// The connection is established: begins TLS if the pool uses it.
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
-        if let Some(tls) = &self.pool.tls {
+        let is_plain = || self.reach.as_ref().is_some_and(|reach| reach.is_plain);
+        if let Some(tls) = self.pool.tls.as_ref().filter(|_| !is_plain()) {
             let config = match self.state {
                 State::Handshaking(Work::Tunnel(_)) => &tls.without_alpn,
                 _ if self.keeps_to_http1 => &tls.without_alpn,
@@ -207,7 +209,7 @@ impl Server {
     fn name(&self, tls: &ServerTls) -> ServerName {
         let server = self.pool.server(self.place.server, self.place.position);
         let hostname = server.and_then(|server| server.hostname.as_ref());
-        let given = self.asked_name.as_deref().or(tls.fixed_name()).or(hostname);
+        let given = self.reach.as_ref().and_then(|reach| reach.name.as_ref()).or(tls.fixed_name()).or(hostname);
         given.cloned().unwrap_or_else(|| self.place.address.ip().into())
     }
 

@@ -46,6 +46,7 @@ mod scripts;
 mod secure_servers;
 mod server_departures;
 mod server_hosts;
+mod service_ports;
 mod settings;
 mod shortages;
 mod suspects;

@@ -29,7 +29,7 @@ fn profile() -> api::TlsProfile {
     }
 }
 
-fn secure(mut plan: api::Plan) -> api::Plan {
+pub fn secure(mut plan: api::Plan) -> api::Plan {
     plan.pools[0].server_tls = Some(api::ServerTls { profile: Some(profile()), sni: true, ..Default::default() });
     plan
 }

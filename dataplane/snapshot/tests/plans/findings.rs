@@ -103,6 +103,13 @@ pub const CASES: &[Case] = &[
             cache.blocked_paths = Some(TextMatch { criterion, values: vec!["a".to_owned()], ..TextMatch::default() });
         })
     }),
+    ("TLS to servers as the port has it, without what that needs", |p| {
+        p.pools[0].tls_by_service = true;
+    }),
+    ("TLS to servers as the port has it, without TLS", |p| {
+        (p.pools[0].tls_by_service, p.pools[0].use_service_port) = (true, true);
+        p.pools[0].server_tls = None;
+    }),
     ("rewriting of no type", |p| rewriting(p, "a")),
     ("rewriting of an empty text", |p| rewriting(p, "")),
     ("rewriting of what is no expression, beside a text", |p| {

@@ -4318,7 +4318,8 @@ type Pool struct {
 	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                                              // unset: HTTP/1.1
 	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                                        // unset: clients get the first response
 	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                                     // statuses that are no errors of its servers, 400-599
-	UseServicePort          bool                   `protobuf:"varint,668,opt,name=use_service_port,json=useServicePort,proto3" json:"use_service_port,omitempty"`                   // at layer 4: connections and sessions go to the port of the listener that their client chose
+	UseServicePort          bool                   `protobuf:"varint,668,opt,name=use_service_port,json=useServicePort,proto3" json:"use_service_port,omitempty"`                   // connections and sessions go to the port of the listener that their client chose
+	TlsByService            bool                   `protobuf:"varint,1101,opt,name=tls_by_service,json=tlsByService,proto3" json:"tls_by_service,omitempty"`                        // and are encrypted only if it has TLS; needs use_service_port and server_tls, and no http2
 	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`                         // a group passes the pool over while fewer are up; 0: 1
 	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`                                  // for FAIL_ACTION_ANSWER
 	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                                             // a server that has come up gets its whole share after this time; 0: at once
@@ -4515,6 +4516,13 @@ func (x *Pool) GetNotErrors() []*StatusRange {
 func (x *Pool) GetUseServicePort() bool {
 	if x != nil {
 		return x.UseServicePort
+	}
+	return false
+}
+
+func (x *Pool) GetTlsByService() bool {
+	if x != nil {
+		return x.TlsByService
 	}
 	return false
 }
@@ -5130,6 +5138,7 @@ type RecordedServer struct {
 	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	PoolUuid      string                 `protobuf:"bytes,2,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	ServerId      string                 `protobuf:"bytes,3,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	AtServicePort bool                   `protobuf:"varint,1102,opt,name=at_service_port,json=atServicePort,proto3" json:"at_service_port,omitempty"` // its port is that of the listener
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5183,6 +5192,13 @@ func (x *RecordedServer) GetServerId() string {
 		return x.ServerId
 	}
 	return ""
+}
+
+func (x *RecordedServer) GetAtServicePort() bool {
+	if x != nil {
+		return x.AtServicePort
+	}
+	return false
 }
 
 type Unrecorded struct {
@@ -6710,7 +6726,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\x98\x0f\n" +
+	"revocation\"\xbf\x0f\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6739,6 +6755,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12)\n" +
 	"\x10use_service_port\x18\x9c\x05 \x01(\bR\x0euseServicePort\x12%\n" +
+	"\x0etls_by_service\x18\xcd\b \x01(\bR\ftlsByService\x12%\n" +
 	"\x0emin_servers_up\x18\x80\x05 \x01(\rR\fminServersUp\x12?\n" +
 	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
 	"failAnswer\x12\x18\n" +
@@ -6804,11 +6821,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\awaiting\x18\a \x03(\v2\x1d.weir.dataplane.v1.UnrecordedR\awaiting\"=\n" +
 	"\x0fRecordedService\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid\"b\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid\"\x8b\x01\n" +
 	"\x0eRecordedServer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1b\n" +
 	"\tpool_uuid\x18\x02 \x01(\tR\bpoolUuid\x12\x1b\n" +
-	"\tserver_id\x18\x03 \x01(\tR\bserverId\"j\n" +
+	"\tserver_id\x18\x03 \x01(\tR\bserverId\x12'\n" +
+	"\x0fat_service_port\x18\xce\b \x01(\bR\ratServicePort\"j\n" +
 	"\n" +
 	"Unrecorded\x120\n" +
 	"\x14virtual_service_uuid\x18\x01 \x01(\tR\x12virtualServiceUuid\x12\x14\n" +
