@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -25,12 +26,15 @@ func labeledGroups(from *model.PoolGroup) (groups []labeled) {
 	if len(labels) == 1 {
 		return nil
 	}
+	chosenBy := equivalents(from)
+	together := map[string][]model.GroupMember{}
+	for _, member := range from.Members {
+		by := chosenBy(member.Label)
+		together[by] = append(together[by], member)
+	}
 	for _, label := range labels {
 		some := *from
-		some.Members = slices.DeleteFunc(slices.Clone(from.Members), func(member model.GroupMember) bool {
-			return !areEquivalent(from, member.Label, label)
-		})
-		some.UUID = model.LabeledGroup(from.UUID, label)
+		some.UUID, some.Members = model.LabeledGroup(from.UUID, label), together[chosenBy(label)]
 		some.DeactivatePrimary = false // there is one priority
 		// What there is to report, the whole group does.
 		groups = append(groups, labeled{label, poolGroup(&some, &report{})})
@@ -38,12 +42,16 @@ func labeledGroups(from *model.PoolGroup) (groups []labeled) {
 	return groups
 }
 
-// areEquivalent tells whether the pools with two labels of a group are chosen by either of them.
-func areEquivalent(group *model.PoolGroup, a, b string) bool {
-	if a == b || group.Labels == nil {
-		return a == b
+// equivalents returns a function that gives the same text for the labels of a group that choose the same pools.
+func equivalents(group *model.PoolGroup) func(label string) string {
+	var priorities map[string]uint32
+	if group.Labels != nil {
+		priorities = group.Labels.Priorities()
 	}
-	priorities := group.Labels.Priorities()
-	of, isKnown := priorities[a]
-	return isKnown && of == priorities[b]
+	return func(label string) string {
+		if priority, known := priorities[label]; known {
+			return fmt.Sprint("priority ", priority)
+		}
+		return "label " + label
+	}
 }

@@ -1,5 +1,5 @@
-//! Tunnels with scripts: which server they are bound to, and those of whose first bytes from the server scripts want to see some, before the client gets any. What the client
-//! sends crosses meanwhile.
+//! Tunnels with scripts: the server to which these bind one, and its first bytes, of which they may want to see some before
+//! the client gets any. What the client sends crosses meanwhile.
 
 use weir_script::FIRST_BYTES_MAX;
 
