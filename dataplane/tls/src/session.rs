@@ -343,6 +343,9 @@ impl TlsSession {
 
     #[inline(always)]
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(()); // as a rule, whole records come
+        }
         if self.partial.len() + bytes.len() > PARTIAL_BYTES_MAX {
             return Err(self.failed(Error::HandshakeTooLong));
         }
