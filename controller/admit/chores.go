@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -19,7 +20,9 @@ type chores struct {
 	hashes map[string]string        // by password
 	made   map[string]schema.Object // by the order
 	plain  map[lockedKey]plainKey
-	next   func() error
+
+	checked map[[sha256.Size]byte]error // what was found about large objects, by the content of each
+	next    func() error
 }
 
 // lockedKey is a key under a passphrase.
@@ -41,6 +44,7 @@ func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store
 // withChores runs a transaction again after each chore that it asks for.
 func (g *Gate) withChores(ctx context.Context, chores *chores, run func() error) error {
 	chores.hashes, chores.made, chores.plain = map[string]string{}, map[string]schema.Object{}, map[lockedKey]plainKey{}
+	chores.checked = map[[sha256.Size]byte]error{}
 	for {
 		err := run()
 		if !errors.Is(err, errAsked) {
@@ -74,6 +78,36 @@ func (c *chores) hash(password string) (string, error) {
 		return nil
 	}
 	return "", errAsked
+}
+
+// checkedApartFrom is the size, as JSON, from which objects that are slow to check are a chore.
+const checkedApartFrom = 64 << 10
+
+// check is Kind.Check. That of a large object does not depend on its uuid, which differs each time that a transaction
+// creates it.
+func (c *chores) check(kind *schema.Kind, object schema.Object) error {
+	if !kind.SlowToCheck {
+		return kind.Check(object)
+	}
+	uuid, has := object["uuid"]
+	delete(object, "uuid")
+	text := schema.AppendJSON([]byte(kind.Name), object)
+	if has {
+		object["uuid"] = uuid
+	}
+	if len(text) < checkedApartFrom {
+		return kind.Check(object)
+	}
+	sum := sha256.Sum256(text)
+	if found, done := c.checked[sum]; done {
+		return found
+	}
+	copied := schema.Clone(object)
+	c.next = func() error {
+		c.checked[sum] = kind.Check(copied)
+		return nil
+	}
+	return errAsked
 }
 
 // decrypt replaces a key under a passphrase with the plain one: engines need it so.

@@ -181,6 +181,50 @@ func TestTheKeysOfATreeAreDecryptedAtOnce(t *testing.T) {
 	}
 }
 
+// policyOf is a policy with so many rules, each of which compares the path with an expression.
+func policyOf(rules int, expression string) schema.Object {
+	all := make([]any, rules)
+	for i := range all {
+		all[i] = schema.Object{"name": fmt.Sprint("rule ", i), "index": int64(i), "enable": true,
+			"match": schema.Object{"path": schema.Object{"match_criteria": "REGEX_MATCH",
+				"match_str": []any{expression}}},
+			"action": schema.Object{"action": "HTTP_SECURITY_ACTION_CLOSE_CONN"}}
+	}
+	return schema.Object{"name": "large", "http_security_policy": schema.Object{"rules": all}}
+}
+
+func TestALargePolicyIsCheckedWhileOthersWrite(t *testing.T) {
+	const some, many = 2, 400
+	gate := openGate(t)
+	write := gate.by(t, "httppolicyset")
+	write.chores = &chores{}
+	for rules, transactions := range map[int]int{some: 1, many: 2} {
+		ran := 0
+		err := gate.withChores(t.Context(), write.chores, func() error {
+			ran++
+			_, err := gate.store.Draft(func(tx *store.Tx) error {
+				_, err := gate.create(tx, write, policyOf(rules, "^/a.*z$"), "")
+				return err
+			})
+			return err
+		})
+		if err != nil || ran != transactions {
+			t.Errorf("%d rules: %d transactions, %v", rules, ran, err)
+		}
+	}
+	if _, err := gate.Create(t.Context(), gate.by(t, "httppolicyset"), policyOf(many, "^/a(z$"), ""); err == nil ||
+		!strings.Contains(err.Error(), "http_security_policy.rules[0].match.path.match_str[0]") {
+		t.Errorf("got %v", err)
+	}
+	made, err := gate.Create(t.Context(), gate.by(t, "httppolicyset"), policyOf(many, "^/a.*z$"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uuid, _ := made.Object["uuid"].(string); uuid != made.UUID {
+		t.Errorf("it is stored with the uuid %q", uuid)
+	}
+}
+
 func TestLoginsDoNotTakeTheTurnsOfWriters(t *testing.T) {
 	gate := openGate(t)
 	gate.logins.occupy(t)

@@ -29,7 +29,7 @@ func (g *Gate) shape(w Write, sent schema.Object, stored *store.Record, resolve 
 	if err := w.chores.decrypt(kind, object); err != nil {
 		return nil, err
 	}
-	if err := kind.Check(object); err != nil {
+	if err := w.chores.check(kind, object); err != nil {
 		return nil, err
 	}
 	if err := keepsAdministrator(kind, object); err != nil {

@@ -40,7 +40,9 @@ type Definition struct {
 	// Unaudited: the controller writes the objects to report something, and no operator's action is hidden by leaving
 	// such writes out of the audit trail.
 	Unaudited bool
-	Serving   Serving
+	// SlowToCheck: a large object has so many regular expressions that other writers do not wait for its check.
+	SlowToCheck bool
+	Serving     Serving
 	// Permission is the resource of roles that says who may read and write the objects; empty: that of the same name.
 	Permission string
 

@@ -83,8 +83,9 @@ type HTTPPolicies struct {
 
 func init() {
 	schema.Register[HTTPPolicySet](schema.Definition{
-		Private: true,
-		Serving: schema.PartOfService,
+		SlowToCheck: true,
+		Private:     true,
+		Serving:     schema.PartOfService,
 		Columns: []column.Column{
 			column.Of("SECURITY RULES", rulesIn("http_security_policy")),
 			column.Of("REQUEST RULES", rulesIn("http_request_policy")),

@@ -99,10 +99,11 @@ type VirtualService struct {
 
 func init() {
 	schema.Register[VirtualService](schema.Definition{
-		Short:    []string{"vs"},
-		Private:  true,
-		Serving:  schema.IsService,
-		FilledBy: fillVirtualService,
+		SlowToCheck: true,
+		Short:       []string{"vs"},
+		Private:     true,
+		Serving:     schema.IsService,
+		FilledBy:    fillVirtualService,
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
 			column.Of("PORTS", ports),
