@@ -73,7 +73,7 @@ var whyNoEvent = map[string]string{
 	"VS_DATASCRIPT_EVT_DNS_RESP": whyNoDNS,
 }
 
-const whyNoDNS = "Weir has no application profile for DNS, and its virtual services answer no queries themselves"
+const whyNoDNS = "virtual services with APPLICATION_PROFILE_TYPE_DNS pass messages on, and do not read them"
 
 var _ = schema.Enum("VSDataScriptEvent", ScriptRequest, ScriptResponse, ScriptResponseData, ScriptShortage,
 	ScriptRequestData, ScriptFailure, ScriptChoice, ScriptAuth, ScriptPostAuth,

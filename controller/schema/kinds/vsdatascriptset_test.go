@@ -22,7 +22,7 @@ func TestRefusesScriptsThatEnginesCannotRun(t *testing.T) {
 		{set("CLIENT_SSL_CLIENT_HELLO", `avi.vs.log(avi.ssl.server_name())`), ""},
 		{set("L4_RESPONSE", `avi.l4.discard(avi.l4.collect(4))`), ""},
 		{set("DNS_REQ", `x()`),
-			"engines run no scripts in VS_DATASCRIPT_EVT_DNS_REQ: Weir has no application profile for DNS"},
+			"engines run no scripts in VS_DATASCRIPT_EVT_DNS_REQ: virtual services with APPLICATION_PROFILE_TYPE_DNS pass messages on, and do not read them"},
 		{set("MAX", `x()`), "engines run no scripts in VS_DATASCRIPT_EVT_MAX: use one of VS_DATASCRIPT_EVT_TCP"},
 		{set("HTTP_REQ", `if a then\n  b( end`), "of HTTP_REQ is no script in Lua 5.1: line 2"},
 		{set("HTTP_REQ", `if a then`), "it ends too early"},
