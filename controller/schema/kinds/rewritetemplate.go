@@ -27,6 +27,9 @@ const VariableOfServiceName = "vs_name"
 
 var templateName = regexp.MustCompile(`\$(?:\$|[0-9]+|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z0-9_]+\})`)
 
+// ofField matches what variables for header fields have behind http_.
+var ofField = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+
 // Template reads a text in which $name and ${name} stand for variables, $1 and ${1} for groups, and $$ for a dollar.
 func Template(text string) (parts []TemplatePart) {
 	pending := ""
@@ -78,7 +81,7 @@ func PolicyVariable(name string) string {
 // else.
 func FieldOfVariable(name string) string {
 	field, is := strings.CutPrefix(name, "http_")
-	if !is {
+	if !is || !ofField.MatchString(field) {
 		return ""
 	}
 	return strings.ReplaceAll(field, "_", "-")

@@ -21,6 +21,8 @@ pub const WINDOW_BYTES: usize = 4096;
 
 /// What the expressions may take in memory, for the search, and again for what has to be held back.
 const BYTES_MAX: usize = 1 << 20;
+/// What groups may take in memory, for each state that a search can be in.
+const GROUPS_BYTES_MAX: usize = 16 << 20;
 /// What either may keep of its own work. An expression that needs more at once gets it.
 const CACHE_BYTES: usize = 256 << 10;
 
@@ -35,6 +37,8 @@ pub(crate) struct Expressions {
     caches: Caches,
     /// The longest match, [`WINDOW_BYTES`] at most.
     longest: usize,
+    /// What a byte that is looked at counts as work: each state of a search may look at it.
+    cost: usize,
 }
 
 /// An expression that cannot be searched for. `pair`: `None`: all of them together.
@@ -89,9 +93,22 @@ impl Expressions {
             .skip_cache_capacity_check(true);
         let beginnings =
             DFA::builder().configure(kept).build_from_nfa(states).map_err(|error| all(error.to_string()))?;
+        // The slowest way to search keeps two tables: where each group stands, for each state.
+        let (states, slots) = (beginnings.get_nfa().states().len(), regex.group_info().slot_len());
+        if 16 * slots * (states + slots) > GROUPS_BYTES_MAX {
+            return Err(all("the expressions are too long for as many groups as they have together".to_owned()));
+        }
+        let cost = 1 + states / 64;
         let caches = beginnings.clone();
         let caches = Pool::new(Box::new(move || caches.create_cache()) as _);
-        Ok(Self { regex, pairs: expressions.iter().map(|(pair, _)| *pair).collect(), beginnings, caches, longest })
+        Ok(Self {
+            regex,
+            pairs: expressions.iter().map(|(pair, _)| *pair).collect(),
+            beginnings,
+            caches,
+            longest,
+            cost,
+        })
     }
 
     /// The groups of the expression of a pair, besides the whole match.
@@ -107,7 +124,12 @@ impl Expressions {
         self.regex.memory_usage() + self.beginnings.memory_usage()
     }
 
-    /// The next match that begins at `at` or later. `work`: grows by the bytes that were looked at; from `most` on the search
+    /// What a look at so many bytes counts as work.
+    pub fn work_of(&self, bytes: usize) -> usize {
+        bytes * self.cost
+    }
+
+    /// The next match that begins at `at` or later. `work`: grows by what was looked at; from `most` on the search
     /// stops where it is.
     pub fn find(&self, content: &[u8], mut at: usize, work: &mut usize, most: usize) -> Next {
         let stride = 2 * self.longest;
@@ -118,14 +140,15 @@ impl Expressions {
             }
             let end = content.len().min(at + stride);
             let Some(found) = self.regex.search(&Input::new(content).span(at..end)) else {
-                *work += end - at;
+                *work += self.work_of(end - at);
                 if end == content.len() {
                     return Next::None;
                 }
                 at = end - self.longest + 1;
                 continue;
             };
-            *work += found.end() - at;
+            // Behind its end, more was looked at for a longer match.
+            *work += self.work_of((found.start() + self.longest).min(end) - at);
             let begin = found.start();
             if end < content.len() && begin + self.longest > end {
                 // What begins here, or shortly before, has not been seen as far as it may reach.
@@ -137,7 +160,7 @@ impl Expressions {
                 true => Some(found),
                 // It reaches too far: there may be a shorter match.
                 false => {
-                    *work += limit - begin;
+                    *work += self.work_of(limit - begin);
                     self.regex.search(&anchored(begin..limit))
                 }
             };
@@ -178,7 +201,7 @@ impl Expressions {
         let input = Input::new(content).span(begin..content.len()).anchored(Anchored::Yes);
         let Ok(mut state) = self.beginnings.start_state_forward(cache, &input) else { return true };
         for &byte in &content[begin..] {
-            *work += 1;
+            *work += self.work_of(1);
             match self.beginnings.next_state(cache, state, byte) {
                 Ok(next) if next.is_tagged() && next.is_dead() => return false,
                 Ok(next) if *work < most => state = next,

@@ -51,7 +51,7 @@ pub enum Of {
 
 /// So many pairs may search for what a variable stands for: these texts are prepared for each response.
 pub const VARIABLE_SEARCHES_MAX: usize = 8;
-/// A variable that stands for more is not searched for.
+/// Variables that stand for more together are not searched for: the first ones are.
 pub const VARIABLE_SEARCH_BYTES_MAX: usize = 1024;
 
 pub(crate) struct Pairs {
@@ -143,11 +143,16 @@ impl Pairs {
 
     /// The texts that variables stand for, where pairs search for them. `values`: of all variables.
     pub fn varied(&self, values: &[Box<[u8]>]) -> Option<Box<Literals>> {
+        let mut room = VARIABLE_SEARCH_BYTES_MAX;
         let texts: Vec<(usize, &[u8])> = self
             .varied
             .iter()
             .map(|&(pair, variable)| (pair, &values[variable][..]))
-            .filter(|(_, text)| !text.is_empty() && text.len() <= VARIABLE_SEARCH_BYTES_MAX)
+            .filter(|(_, text)| {
+                let fits = !text.is_empty() && text.len() <= room;
+                room -= if fits { text.len() } else { 0 };
+                fits
+            })
             .collect();
         Literals::new(&texts).map(Box::new)
     }

@@ -223,7 +223,9 @@ impl Replacer {
         let literals = self.pairs.literals.as_ref().map(|literals| literals.open_from(content, at));
         let varied = self.varied.as_ref().map(|texts| texts.open_from(content, at));
         let expressions = self.pairs.expressions.as_ref();
+        let before = self.looked;
         let expressions = expressions.map(|by| by.open_from(content, at, &mut self.looked, LOOK_MOST));
+        self.work += self.looked - before;
         literals.into_iter().chain(varied).chain(expressions).min().unwrap_or(content.len())
     }
 
@@ -257,6 +259,7 @@ impl Replacer {
     /// Finds the groups of what was found, if they are written.
     fn locate(&mut self, found: Found) -> Option<Located> {
         let expressions = self.pairs.expressions.as_ref().filter(|_| self.pairs.writes_groups(found.pair))?;
+        self.work += expressions.work_of(found.end - found.begin);
         expressions.locate(&self.content, found.begin, &mut self.slots)
     }
 }

@@ -317,6 +317,7 @@ fn variables_are_searched_for_and_written() {
 #[test]
 fn pairs_that_cannot_be_used_are_refused() {
     let variable = || Pair { search: Search::Variable(0), replacement: [].into() };
+    let many_groups = format!("a{}[a-z]{{100}}", "()".repeat(500));
     let many = || (0..=VARIABLE_SEARCHES_MAX).map(|_| variable()).collect();
     for (pairs, pair, of, why) in [
         (vec![], None, Of::Search, "has no pairs"),
@@ -328,6 +329,7 @@ fn pairs_that_cannot_be_used_are_refused() {
         (vec![expression(r"\b", &[])], Some(0), Of::Search, "matches an empty text"),
         (vec![expression("a{5000}", &[])], Some(0), Of::Search, "matches 5000 bytes or more"),
         (vec![expression("(a{1,1000}){1,1000}", &[])], None, Of::Search, "need more than 1048576 bytes"),
+        ((0..9).map(|_| expression(&many_groups, &[])).collect(), None, Of::Search, "too long for as many groups"),
         (vec![expression("(a)", &[Part::Group(2)])], Some(0), Of::Replacement, "writes group 2: the expression has 1"),
         (
             vec![Pair { search: Search::Text((*b"a").into()), replacement: [Part::Group(0)].into() }],

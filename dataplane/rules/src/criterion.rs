@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regex_automata::{MatchKind, meta::Regex, util::syntax};
+use regex_automata::{MatchKind, meta::Regex, nfa::thompson::WhichCaptures, util::syntax};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Criterion {
@@ -59,8 +59,11 @@ pub(crate) fn compile_regex_set(patterns: &[&str], case_sensitive: bool) -> Resu
 }
 
 fn compile(patterns: &[&str], case_sensitive: bool, kind: MatchKind, cache_bytes: usize) -> Result<Regex, TextError> {
+    // Nobody asks where groups of a set stand, and room for them would be kept for each state of a search.
+    let groups = if kind == MatchKind::All { WhichCaptures::None } else { WhichCaptures::All };
     let limits = Regex::config()
         .match_kind(kind)
+        .which_captures(groups)
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES_MAX))
         .onepass_size_limit(Some(REGEX_BYTES_MAX))

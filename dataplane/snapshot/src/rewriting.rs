@@ -50,15 +50,22 @@ pub(crate) fn read(
         match Rewrite::new(types(), pairs.clone(), variables.clone()) {
             Ok(rewrite) => return Some(Some(Arc::new(rewrite))),
             // Engines and the controller may differ about what is an expression: nothing else waits for that.
-            Err(BadPair { pair: Some(at), of, why }) if matches!(pairs[at].search, Search::Expression(_)) => {
-                findings.warning(service, field(numbers[at], of), format!("{why}: the pair has no effect"));
-                numbers.remove(at);
-                pairs.remove(at);
-                if pairs.is_empty() {
-                    return Some(None);
-                }
-            }
             Err(BadPair { pair, of, why }) => {
+                let is_expression = |pair: &Pair| matches!(pair.search, Search::Expression(_));
+                // If all of them together are too much, the last one is.
+                let idle = match pair {
+                    Some(at) => Some(at).filter(|at| is_expression(&pairs[*at])),
+                    None => pairs.iter().rposition(is_expression),
+                };
+                if let Some(at) = idle {
+                    findings.warning(service, field(numbers[at], of), format!("{why}: the pair has no effect"));
+                    numbers.remove(at);
+                    pairs.remove(at);
+                    if pairs.is_empty() {
+                        return Some(None);
+                    }
+                    continue;
+                }
                 let field = pair.map_or_else(|| format!("{REWRITE}.rsp_rewrite_rules"), |at| field(numbers[at], of));
                 findings.error(service, field, why);
                 return None;
