@@ -15,7 +15,7 @@ type Pool struct {
 	MinUp          int        // how many of them must pass; 0: all
 	ServerName     string     // in TLS; empty: each server's own
 	HTTP2          bool       // its servers speak HTTP/2
-	UseServicePort bool       // clients of layer 4 come to the port of their listener
+	UseServicePort bool       // requests and connections go to the port of their listener
 	AppendPort     AppendPort // whether the host in checks has the port
 	MinServers     int        // how many of them must be up; at least 1
 	Backup         string     // the uuid of the pool that takes over; empty: none does

@@ -88,6 +88,10 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	if from.RewriteHostToSNI && from.SSLProfile != nil {
 		ofTLS = asHost(from.ServerName)
 	}
+	appendPort := from.AppendPort
+	if from.UseServicePort { // the port is another one for each port of a virtual service
+		appendPort = "NEVER"
+	}
 	var namesClient []string
 	for i, member := range from.Members {
 		host := ofTLS
@@ -100,7 +104,7 @@ func nameHosts(from *model.Pool, into *dataplanev1.Pool, report *report) {
 			}
 		}
 		if host != "" {
-			into.Servers[i].Host = withPort(host, member.Address.Port(), from.AppendPort)
+			into.Servers[i].Host = withPort(host, member.Address.Port(), appendPort)
 		}
 	}
 	if len(namesClient) > 0 {

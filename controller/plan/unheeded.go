@@ -170,6 +170,9 @@ var unheededOfPool = declare("pool", "", []unheeded[model.Pool]{
 		return p.AppendPort != "NON_DEFAULT_80_443" && !namesHosts(p) &&
 			!slices.ContainsFunc(p.HealthMonitors, isAskedForHost)
 	}, "is for rewrite_host_header, and for health monitors over HTTP: has no effect"},
+	{"append_port", func(p *model.Pool) bool {
+		return p.AppendPort == "ALWAYS" && p.UseServicePort && namesHosts(p)
+	}, "is for the hosts in checks of health monitors: with use_service_port, Host has no port"},
 	{"rewrite_host_header_to_sni", func(p *model.Pool) bool {
 		return p.RewriteHostToSNI && (p.ServerName == "" || p.SSLProfile == nil)
 	}, "there is no server_name for TLS to servers, whose name is that of the request: has no effect"},

@@ -309,12 +309,13 @@ impl Proxy {
         }
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Tunnel(tunnel) = &client.stage {
-            match tunnel.server {
-                Some(server_conn) => self.blame(io, server_conn, error, false),
-                None if is_by_script => return self.close_client(io, conn, remedy.close),
-                None => {}
+            if let Some(server_conn) = tunnel.server {
+                self.blame(io, server_conn, error, false);
             }
-            return self.cut_tunnel(io, conn);
+            return match is_by_script {
+                true => self.close_client(io, conn, remedy.close),
+                false => self.cut_tunnel(io, conn),
+            };
         }
         match remedy.page {
             Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),

@@ -80,13 +80,19 @@ fn script_sees_all_that_a_server_has_sent_when_it_ends() {
 #[test]
 fn script_ends_the_connection_of_a_server_that_says_what_it_should_not() {
     let source = "if string.contains(avi.l4.read(), 'secret') then avi.vs.close_conn(true) end \
-        if avi.l4.read(1) == 'x' then avi.vs.nothing() end";
-    for (bytes, cause) in [("a secret", Cause::ClientDenied), ("x", Cause::ScriptFailed)] {
+        if avi.l4.read(1) == 'x' then avi.vs.nothing() end \
+        if avi.l4.read(1) == 'y' then avi.vs.close_conn() end";
+    for (bytes, cause, how) in [
+        ("a secret", Cause::ClientDenied, Close::Abort),
+        ("x", Cause::ScriptFailed, Close::Linger),
+        ("y", Cause::ClientDenied, Close::Linger),
+    ] {
         let mut stage = answered(source);
         let client = stage.client();
         let server = stage.connected();
         stage.says(server, bytes);
-        assert!(stage.closed(client).is_some() && stage.closed(server).is_some());
+        assert_eq!(stage.closed(client), Some(how));
+        assert!(stage.closed(server).is_some());
         assert_eq!((stage.sent(client), stage.failures(cause)), (String::new(), 1));
     }
 }
