@@ -48,7 +48,8 @@ func (d *drafts) of(view *store.View) (*explain.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	assignments := read.before.With(d.first(read.model, read.before))
+	has := read.before.With(d.first(read.model, read.before)) // who is asked
+	assignments := has.With(unseated(read.model, has))
 	compiler := &plan.Compiler{LimitSecret: d.secret}
 	compiler.Turn(read.model, read.rings, assignments)
 	var found model.Findings
@@ -56,7 +57,7 @@ func (d *drafts) of(view *store.View) (*explain.Draft, error) {
 	return &explain.Draft{
 		Model: read.model,
 		Engines: func(serviceUUID string) (engines []string) {
-			for _, seat := range assignments.Of(serviceUUID).Seats {
+			for _, seat := range has.Of(serviceUUID).Seats {
 				if duty := seat.Duty(); duty == place.Serve || duty == place.Drain {
 					engines = append(engines, seat.Engine)
 				}
@@ -70,6 +71,22 @@ func (d *drafts) of(view *store.View) (*explain.Draft, error) {
 		},
 		Findings: found.List,
 	}, nil
+}
+
+// unseated takes their seats from virtual services that would not be served where they are: an operator wants no
+// traffic, or another group.
+func unseated(m *model.Model, has place.Assignments) (changed []place.Assignment) {
+	for _, vs := range m.VirtualServices {
+		assignment := has.Of(vs.UUID)
+		stays := slices.DeleteFunc(slices.Clone(assignment.Seats), func(seat place.Seat) bool {
+			return !vs.TakesTraffic() || vs.Group == nil || model.ByUUID(vs.Group.Engines, seat.Engine) == nil
+		})
+		if len(stays) < len(assignment.Seats) {
+			assignment.Seats = stays
+			changed = append(changed, assignment)
+		}
+	}
+	return changed
 }
 
 // first gives virtual services that no engine serves yet a seat on one engine of their group, so that it can be asked.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -83,6 +84,28 @@ func TestADraftIsCompiledAsWhatIsStored(t *testing.T) {
 	}
 	if !slices.ContainsFunc(draft.Findings(), func(finding model.Finding) bool { return finding.Rule == "late" }) {
 		t.Errorf("no finding about the rule that never matches: %v", draft.Findings())
+	}
+
+	for _, fields := range []schema.Object{{"enabled": false}, {"traffic_enabled": false},
+		{"se_group_ref": "/api/serviceenginegroup/group-2"}} {
+		view, err := objects.Draft(func(tx *store.Tx) error {
+			putWhole(tx, "serviceenginegroup", "group-2", schema.Object{})
+			record, _ := tx.View().Get("virtualservice", "vs-1")
+			vs := schema.Clone(record.Object)
+			maps.Copy(vs, fields)
+			putWhole(tx, "virtualservice", "vs-1", vs)
+			return nil
+		})
+		must(t, err)
+		draft, err := drafts.of(view)
+		must(t, err)
+		if engines := draft.Engines("vs-1"); !slices.Equal(engines, []string{"se-1"}) {
+			t.Errorf("%v: asked %v", fields, engines)
+		}
+		removed := draft.Change("se-1", has).GetRemoved().GetVirtualServices()
+		if !slices.Equal(removed, []string{"vs-1"}) {
+			t.Errorf("%v: %v is removed", fields, removed)
+		}
 	}
 	if _, _, err := gateOf(t, objects).Draft(t.Context(), admit.Write{Who: admit.System("test"),
 		Tenant: admit.Tenant{UUID: "admin"}}, nil); err != nil {

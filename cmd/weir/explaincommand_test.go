@@ -103,6 +103,8 @@ func TestADraftIsReadInItsOrder(t *testing.T) {
 			"httppolicyset house, pool b",
 		`{"http_request_policy": {"rules": []}}`: "http_request_policy is no kind of object",
 		`{"pool": null}`:                         "pool is not a JSON object",
+		`{"pool": {"name": "a"}`:                 "is not a JSON object",
+		`{"pool": {}} {"pool": {}}`:              "has more behind its JSON object",
 		`[]`:                                     "is not a JSON object",
 		`{}`:                                     "has no object",
 	} {

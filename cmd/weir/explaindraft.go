@@ -126,6 +126,12 @@ func objectsIn(text []byte) (objects []drafted, err error) {
 		}
 		objects = append(objects, drafted{kind, fields})
 	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("is not a JSON object: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has more behind its JSON object: put all objects into one")
+	}
 	if len(objects) == 0 {
 		return nil, errors.New("has no object")
 	}
