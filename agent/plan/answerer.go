@@ -38,7 +38,12 @@ func (p *Plan) Answerers() []Answerer {
 func (p *Plan) answerersOf(service, part *dataplanev1.VirtualService) (all []Answerer) {
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
 	r := &reader{plan: p}
+	seen := map[string]bool{} // pools: many rules may choose the same
 	for _, pool := range append(r.poolsOf(part), r.chosenPools(part)...) {
+		if seen[pool.UUID] {
+			continue
+		}
+		seen[pool.UUID] = true
 		for _, server := range pool.Servers {
 			if !server.Address.IsValid() || server.Port == 0 { // the data plane refuses other servers
 				continue
