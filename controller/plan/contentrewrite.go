@@ -52,7 +52,8 @@ type pairReader struct {
 
 	at          string   // the field of the pair
 	expressions []string // so far
-	variables   int      // that pairs search for, so far
+	read        kinds.Expressions
+	variables   int // that pairs search for, so far
 }
 
 // pair returns nil for one without effect, and reports why.
@@ -116,7 +117,7 @@ func (r *pairReader) expression(text string) (groups int, _ error) {
 		return 0, err
 	}
 	r.expressions = append(r.expressions, text)
-	if _, err := kinds.CheckExpressions(r.expressions); err != nil {
+	if _, err := r.read.Check(r.expressions); err != nil {
 		r.expressions = r.expressions[:len(r.expressions)-1]
 		return 0, err
 	}

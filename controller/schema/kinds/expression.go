@@ -38,11 +38,14 @@ const expressionsCostMost = 1 << 19
 
 // CheckExpressions returns the first text that is no expression for engines, by its place, and why. Texts that cost too
 // much together are the fault of the last one.
-func CheckExpressions(texts []string) (at int, _ error) { return new(Expressions).check(texts) }
+func CheckExpressions(texts []string) (at int, _ error) { return new(Expressions).Check(texts) }
 
 // costOf estimates what an expression takes in the memory of an engine, in bytes.
 func costOf(parsed *syntax.Regexp) (bytes int) {
 	const ofInstruction, ofRange = 32, 16
+	if least := ofInstruction * leastInstructions(parsed); least > expressionsCostMost {
+		return least // to write them all out would take long
+	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return 0
@@ -54,6 +57,23 @@ func costOf(parsed *syntax.Regexp) (bytes int) {
 		}
 	}
 	return bytes
+}
+
+// leastInstructions returns how many instructions an expression has at least, once its repetitions are written out.
+func leastInstructions(parsed *syntax.Regexp) (count int) {
+	switch parsed.Op {
+	case syntax.OpLiteral:
+		return len(parsed.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1
+	}
+	for _, part := range parsed.Sub {
+		count += leastInstructions(part)
+	}
+	if parsed.Op == syntax.OpRepeat {
+		count *= max(parsed.Min, parsed.Max)
+	}
+	return count
 }
 
 var (

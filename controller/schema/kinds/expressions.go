@@ -50,8 +50,8 @@ func (e *Expressions) of(text string) expression {
 	return known
 }
 
-// check is CheckExpressions.
-func (e *Expressions) check(texts []string) (at int, _ error) {
+// Check is CheckExpressions. It reads no text again.
+func (e *Expressions) Check(texts []string) (at int, _ error) {
 	bytes := 0
 	for i, text := range texts {
 		known := e.of(text)

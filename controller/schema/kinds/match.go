@@ -367,7 +367,7 @@ func (e *Expressions) checkTexts(field, name, criteria string, texts []string, g
 		}
 	}
 	if strings.HasPrefix(how, "REGEX") {
-		if at, err := e.check(texts); err != nil {
+		if at, err := e.Check(texts); err != nil {
 			return refuse(fmt.Sprintf("%s.%s[%d]", field, name, at), "%v", err)
 		}
 	}

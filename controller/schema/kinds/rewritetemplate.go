@@ -89,9 +89,6 @@ func FieldOfVariable(name string) string {
 
 // SearchedExpression reads an expression that engines search for in content, and returns how many groups it has.
 func SearchedExpression(text string) (groups int, _ error) {
-	if _, err := Expression(text); err != nil {
-		return 0, err
-	}
 	read, err := parsed(text)
 	if err != nil {
 		return 0, err
