@@ -23,24 +23,33 @@ type drafts struct {
 	countries model.Countries
 	places    model.Places
 	secret    []byte        // of limits
+	waiting   chan struct{} // one of each that waits or has its turn, capacity draftsMost
 	turn      chan struct{} // capacity 1
 }
 
+// draftsMost is how many drafts may be there at once: each keeps the objects that it was asked with.
+const draftsMost = 8
+
 func newDrafts(known *fleet.Fleet, data *data, secret []byte) *drafts {
-	return &drafts{known, data.countries, data.places, secret, make(chan struct{}, 1)}
+	return &drafts{known, data.countries, data.places, secret, make(chan struct{}, draftsMost), make(chan struct{}, 1)}
 }
 
-// enter waits for the turn of a draft, until ctx ends. The caller leaves.
-func (d *drafts) enter(ctx context.Context) error {
+// enter waits for the turn of a draft, until ctx ends, and returns what ends the turn. It returns explain.ErrBusy if
+// too many wait.
+func (d *drafts) enter(ctx context.Context) (leave func(), _ error) {
+	select {
+	case d.waiting <- struct{}{}:
+	default:
+		return nil, explain.ErrBusy
+	}
 	select {
 	case d.turn <- struct{}{}:
-		return nil
+		return func() { <-d.turn; <-d.waiting }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		<-d.waiting
+		return nil, ctx.Err()
 	}
 }
-
-func (d *drafts) leave() { <-d.turn }
 
 // of reads the view of a draft as the leader reads those of the store.
 func (d *drafts) of(view *store.View) (*explain.Draft, error) {

@@ -38,11 +38,14 @@ func explainOf(explainer *explain.Explainer, drafts *drafts) rest.Explain {
 		error) {
 		var draft *explain.Draft
 		if view != nil {
-			err := drafts.enter(ctx)
+			leave, err := drafts.enter(ctx)
+			if errors.Is(err, explain.ErrBusy) {
+				err = rest.ErrExplainBusy
+			}
 			if err != nil {
 				return nil, "", err
 			}
-			defer drafts.leave()
+			defer leave()
 			if draft, err = drafts.of(view); err != nil {
 				return nil, "", err
 			}

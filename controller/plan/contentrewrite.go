@@ -90,7 +90,7 @@ func (r *pairReader) pair(from *kinds.SearchReplacePair) *dataplanev1.Replacemen
 	switch by := from.Replacement; {
 	case by.IsLiteral():
 		to.Replacement = by.Text()
-		return to
+		return forOlder(to, from)
 	case by.Type == kinds.ReplaceVariable:
 		to.Parts = r.parts([]kinds.TemplatePart{{Name: kinds.VariableName(by.Value)}}, groups)
 	case by.Type == kinds.ReplaceCombination:
@@ -101,6 +101,21 @@ func (r *pairReader) pair(from *kinds.SearchReplacePair) *dataplanev1.Replacemen
 	if to.GetParts() == nil && from.Replacement.Value != "" {
 		return nil
 	}
+	return forOlder(to, from)
+}
+
+// forOlder has engines that know texts alone replace a text by itself, where there is more than texts.
+func forOlder(to *dataplanev1.Replacement, from *kinds.SearchReplacePair) *dataplanev1.Replacement {
+	if !to.GetIsExpression() && to.GetSearchVariable() == nil && to.GetParts() == nil {
+		return to
+	}
+	if to.GetParts() == nil {
+		to.Parts = []*dataplanev1.ReplacementPart{textPart(to.GetReplacement())}
+	}
+	if to.GetSearch() == "" {
+		to.Search = from.Search.Value
+	}
+	to.Replacement = to.GetSearch()
 	return to
 }
 

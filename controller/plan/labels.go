@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,8 +15,9 @@ type labeled struct {
 	of    *enginev1.Resource
 }
 
-// labeledGroups returns a group for each label in a group, and one for the pools without a label: engines take that for
-// what no label fits. None, if no pool has a label.
+// labeledGroups returns the group for each label in a group, and one for the pools without a label: engines take that for
+// what no label fits. Labels that choose the same pools have the same group, one behind the other. None, if no pool has
+// a label.
 func labeledGroups(from *model.PoolGroup) (groups []labeled) {
 	labels := []string{""}
 	for _, member := range from.Members {
@@ -32,12 +34,17 @@ func labeledGroups(from *model.PoolGroup) (groups []labeled) {
 		by := chosenBy(member.Label)
 		together[by] = append(together[by], member)
 	}
-	for _, label := range labels {
-		some := *from
-		some.UUID, some.Members = model.LabeledGroup(from.UUID, label), together[chosenBy(label)]
-		some.DeactivatePrimary = false // there is one priority
-		// What there is to report, the whole group does.
-		groups = append(groups, labeled{label, poolGroup(&some, &report{})})
+	slices.SortStableFunc(labels, func(a, b string) int { return cmp.Compare(chosenBy(a), chosenBy(b)) })
+	var of *enginev1.Resource
+	for i, label := range labels {
+		if by := chosenBy(label); i == 0 || by != chosenBy(labels[i-1]) {
+			some := *from
+			some.UUID, some.Members = model.LabeledGroup(from.UUID, label), together[by]
+			some.DeactivatePrimary = false // there is one priority
+			// What there is to report, the whole group does.
+			of = poolGroup(&some, &report{})
+		}
+		groups = append(groups, labeled{label, of})
 	}
 	return groups
 }

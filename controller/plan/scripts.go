@@ -95,11 +95,15 @@ func (c *Compiler) scriptSet(set *model.ScriptSet, report *report) []part {
 	var parts []part
 	for i, group := range set.Groups {
 		to.PoolGroups = append(to.PoolGroups, &dataplanev1.Named{Name: group.Name, Uuid: group.UUID})
+		var last *enginev1.Resource
 		for _, labeled := range labeledGroups(group) {
 			of := labeled.of.GetPoolGroup()
 			to.LabeledGroups = append(to.LabeledGroups,
 				&dataplanev1.LabeledGroup{Group: uint32(i), Label: labeled.label, Uuid: of.GetUuid()})
-			parts = append(parts, partOf(labeled.of))
+			if labeled.of != last {
+				parts = append(parts, partOf(labeled.of))
+			}
+			last = labeled.of
 		}
 	}
 	named := map[string]bool{}
