@@ -52,6 +52,7 @@ type life struct {
 	untold       untold
 	sampleAtOnce bool   // somebody waits for a Sample that shows the states
 	silence      int    // beats since the last Sample, or the last answer to a Plan
+	drafting     bool   // it may be busy with the draft of a question
 	unrestored   string // why the process has refused the Plan that served before; empty: it has not
 }
 

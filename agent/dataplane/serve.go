@@ -47,13 +47,14 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 			if err := life.wire.write(asked); err != nil {
 				return s.lost(ctx, life, err)
 			}
+			life.drafting = life.drafting || question.GetDraft() != nil
 		case shares := <-s.shares:
 			told := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_KeyShares{KeyShares: shares}}
 			if err := life.wire.write(told); err != nil {
 				return s.lost(ctx, life, err)
 			}
 		case <-beats.C:
-			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
+			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil || life.drafting) {
 				return s.replace(life)
 			}
 			s.rollout.beat()
@@ -150,6 +151,7 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 			s.conclude(life, false, plan.FindingsOf(frame.Nack.GetErrors()))
 		}
 	case *dataplanev1.FromDataplane_Explanation:
+		life.drafting = false
 		s.Observer.Explained(frame.Explanation)
 	case *dataplanev1.FromDataplane_KeyDemands:
 		s.Observer.Demanded(frame.KeyDemands)

@@ -15,10 +15,17 @@ type Draft struct {
 }
 
 // Draft returns the view that there would be after these writes, one after the other, and the objects as they would be
-// in it. It refuses what Create and Change would refuse, with the same errors. Nothing is stored, and the audit trail
-// has no entry, because nothing is done.
+// in it. It refuses what Create and Change would refuse, with the same errors. Nothing is stored. The audit trail
+// has an entry for each object: scripts of a draft run.
 func (g *Gate) Draft(ctx context.Context, w Write, drafts []Draft) (view *store.View, made []*store.Record, err error) {
 	w.chores = &chores{}
+	defer func() {
+		for _, draft := range drafts {
+			name, _ := draft.Object["name"].(string)
+			g.Audit.add(Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: "explain",
+				Kind: draft.Kind.Name, Object: draft.UUID, Name: shortened(name)}, err)
+		}
+	}()
 	for _, draft := range drafts {
 		w.Kind = draft.Kind
 		may := w.mayWrite

@@ -15,9 +15,9 @@ type labeled struct {
 	of    *enginev1.Resource
 }
 
-// labeledGroups returns the group for each label in a group, and one for the pools without a label: engines take that for
-// what no label fits. Labels that choose the same pools have the same group, one behind the other. None, if no pool has
-// a label.
+// labeledGroups returns the group for each label in a group, and one for the pools without a label: engines take that
+// for what no label fits. Labels that choose the same pools have the same group, one behind the other. None, if no pool
+// has a label.
 func labeledGroups(from *model.PoolGroup) (groups []labeled) {
 	labels := []string{""}
 	for _, member := range from.Members {

@@ -134,6 +134,19 @@ func TestADraftIsAdmittedAsAWriteIsAndIsNotWritten(t *testing.T) {
 		t.Error("the draft was written")
 	}
 
+	tried := func() (taken, refused int) {
+		for _, entry := range h.api.gate.Audit.Entries() {
+			switch {
+			case entry.Action != "explain":
+			case entry.Refused == "":
+				taken++
+			default:
+				refused++
+			}
+		}
+		return taken, refused
+	}
+
 	// What a write refuses is refused with the same error.
 	for _, object := range []schema.Object{
 		{"name": "servers"}, {"name": "x", "lb_algorithm": "LB_ALGORITHM_DICE"}, {"name": "x", "servers": 7},
@@ -146,6 +159,9 @@ func TestADraftIsAdmittedAsAWriteIsAndIsNotWritten(t *testing.T) {
 			t.Errorf("%v: a write gets %d %s, a draft %d %s", object, written.Code, written.Body, drafted.Code,
 				drafted.Body)
 		}
+	}
+	if taken, refused := tried(); taken != 3 || refused != 4 {
+		t.Errorf("the audit trail has %d objects of drafts that were taken, and %d of others", taken, refused)
 	}
 	for _, with := range []any{schema.Object{}, []any{}, []any{"pool"}, []any{schema.Object{"teapot": schema.Object{}}},
 		[]any{schema.Object{"pool": 1}}, []any{schema.Object{"pool": schema.Object{}, "vsvip": schema.Object{}}}} {

@@ -11,7 +11,7 @@ use crate::{io::Io, records::Draws};
 
 #[derive(Clone, Default)]
 pub(super) struct Named {
-    /// What scripts make its id of. `None`: nobody asks for names.
+    /// What scripts make its id of. `None`: none of them asks for names.
     number: Option<u64>,
     /// `None`: at most a script wants to know them, and it has to ask.
     pub names: Option<Rc<Names>>,
@@ -25,7 +25,11 @@ impl Named {
         }
         let number = draws.next(io);
         let is_wanted = service.names == NamesWanted::Names;
-        Self { number: Some(number), names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))) }
+        let scripts_ask = service.scripts.as_ref().is_some_and(|scripts| scripts.ask_names);
+        Self {
+            number: scripts_ask.then_some(number),
+            names: is_wanted.then(|| Rc::new(Names::of(RequestId::of(number)))),
+        }
     }
 
     /// The client has shown a good certificate.
