@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strings"
 
 	"github.com/weir-lb/weir/client"
@@ -115,8 +114,8 @@ func objectsIn(text []byte) (objects []drafted, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("is not a JSON object: %w", err)
 		}
-		kind, isKind := schema.Lookup(fmt.Sprint(name))
-		if !isKind {
+		kind := kindNamed(fmt.Sprint(name))
+		if kind == nil {
 			return nil, fmt.Errorf(`%v is no kind of object: put objects behind the names of their kinds, as in `+
 				`{"httppolicyset": {…}}, or give KIND/NAME=FILE`, name)
 		}
@@ -136,13 +135,6 @@ func objectsIn(text []byte) (objects []drafted, err error) {
 		return nil, errors.New("has no object")
 	}
 	return objects, nil
-}
-
-func readFile(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(os.Stdin)
-	}
-	return os.ReadFile(file)
 }
 
 // printDraft says what the answer goes by, and what the controller would say to the writes.

@@ -236,19 +236,18 @@ func readKind(kind *schema.Kind, file string) (client.Object, error) {
 	return inner, nil
 }
 
-func readObject(file string, object *client.Object) error {
-	source := os.Stdin
-	if file != "-" {
-		opened, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		source = opened
+// readFile reads a file, or what stands behind -, standard input.
+func readFile(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(os.Stdin)
 	}
-	text, err := io.ReadAll(source)
+	return os.ReadFile(file)
+}
+
+func readObject(file string, object *client.Object) error {
+	text, err := readFile(file)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
+		return err
 	}
 	if err := json.Unmarshal(text, object); err != nil {
 		return fmt.Errorf("%s is not a JSON object: %w", file, err)

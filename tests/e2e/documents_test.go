@@ -169,15 +169,7 @@ func TestPortsAsTheirPageSays(t *testing.T) {
 	s.must(s.startEngine())
 	s.commands()
 	at := func(port int) string { return net.JoinHostPort(loopback(server), fmt.Sprint(port)) }
-	web, err := net.Listen("tcp", at(plainPort))
-	s.must(err)
-	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "web ", r.Host)
-	}))
-	pages.Listener.Close()
-	pages.Listener = web
-	pages.Start()
-	t.Cleanup(pages.Close)
+	s.serveAt(at(plainPort), false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "web ", r.Host) })
 	desktop, err := net.Listen("tcp", at(desktopPort))
 	s.must(err)
 	t.Cleanup(func() { desktop.Close() })

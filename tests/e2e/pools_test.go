@@ -165,21 +165,31 @@ func TestTakenPortLeavesOthersServed(t *testing.T) {
 	})
 }
 
+// serveAt starts an HTTP server at an address.
+func (s *stage) serveAt(at string, secure bool, answer http.HandlerFunc) {
+	s.Helper()
+	listener, err := net.Listen("tcp", at)
+	s.must(err)
+	server := httptest.NewUnstartedServer(answer)
+	s.must(server.Listener.Close())
+	server.Listener = listener
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	s.Cleanup(server.Close)
+}
+
 func TestServersHaveThePortOfService(t *testing.T) {
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
 	host := loopback(40)
 	for _, port := range []int{plainPort, tlsPort} {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-		s.must(err)
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.serveAt(net.JoinHostPort(host, strconv.Itoa(port)), false, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "port ", port)
-		}))
-		s.must(server.Listener.Close())
-		server.Listener = listener
-		server.Start()
-		t.Cleanup(server.Close)
+		})
 	}
 	s.createVip("web")
 	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{net.JoinHostPort(host, "9")}),
@@ -203,19 +213,10 @@ func TestRequestsHaveThePortOfService(t *testing.T) {
 	s.must(s.startEngine())
 	host := loopback(40)
 	for _, port := range []int{plainPort, tlsPort} {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-		s.must(err)
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := net.JoinHostPort(host, strconv.Itoa(port))
+		s.serveAt(at, port == tlsPort, func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "port %d, TLS %t", port, r.TLS != nil)
-		}))
-		s.must(server.Listener.Close())
-		server.Listener = listener
-		if port == tlsPort {
-			server.StartTLS()
-		} else {
-			server.Start()
-		}
-		t.Cleanup(server.Close)
+		})
 	}
 	s.createVip("web")
 	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{net.JoinHostPort(host, "9")}),
